@@ -35,24 +35,14 @@ MOST_NODES = 1 << 10
 # Names of Nova's checks of flavor and image: those of the API in its order, of
 # the scheduler and of the libvirt driver. Some are not in each release.
 _CHECKS = (
-    'get_packed_virtqueue_constraint',
-    'get_mem_encryption_constraint',
-    'get_pmu_constraint',
-    'get_number_of_serial_ports',
-    'get_realtime_cpu_constraint',
-    'get_cpu_topology_constraints',
-    'get_vif_multiqueue_constraint',
-    'numa_get_constraints',
-    'get_pci_numa_policy_constraint',
-    'get_vtpm_constraint',
-    'get_secure_boot_constraint',
-    'get_maxphysaddr_mode',
-    'get_ephemeral_encryption_constraint',
-    'get_ephemeral_encryption_format',
-    'get_sound_model',
-    'get_usb_model',
-    'get_redirected_usb_ports',
-)
+    'get_packed_virtqueue_constraint', 'get_mem_encryption_constraint',
+    'get_pmu_constraint', 'get_number_of_serial_ports',
+    'get_realtime_cpu_constraint', 'get_cpu_topology_constraints',
+    'get_vif_multiqueue_constraint', 'numa_get_constraints',
+    'get_pci_numa_policy_constraint', 'get_vtpm_constraint',
+    'get_secure_boot_constraint', 'get_maxphysaddr_mode',
+    'get_ephemeral_encryption_constraint', 'get_ephemeral_encryption_format',
+    'get_sound_model', 'get_usb_model', 'get_redirected_usb_ports')
 
 _PLACEHOLDER = re.compile(r'\{[^}]*\}')
 

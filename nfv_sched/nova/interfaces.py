@@ -48,23 +48,24 @@ _EXTRA_SPECS = (Feature.EXTRA_SPECS,)
 _LEDGER = (Feature.LEDGER,)
 _LIVE = (Feature.LIVE_MIGRATION,)
 _JOURNAL = (Feature.JOURNAL,)
+_WEIGHERS = (Feature.WEIGHERS,)
+_PREDICTION = (Feature.PREDICTION,)
 
 #: What the filters and weighers use of Nova and of libraries.
 INTERFACES = (
     Used('nova.conf', 'CONF.filter_scheduler.enabled_filters', _ALL),
     Used('nova.conf', 'CONF.compute.'
-         'packing_host_numa_cells_allocation_strategy', (Feature.PREDICTION,)),
+         'packing_host_numa_cells_allocation_strategy', _PREDICTION),
     Used('nova.scheduler.filters', 'BaseHostFilter.filter_all', _ALL,
          ('filter_obj_list', 'spec_obj')),
     Used('nova.scheduler.filters', 'BaseHostFilter.run_filter_for_index',
          _ALL, ('index',)),
-    Used('nova.scheduler.weights', 'BaseHostWeigher', (Feature.WEIGHERS,)),
-    Used('nova.scheduler.weights', 'HostWeightHandler', (Feature.WEIGHERS,)),
-    Used('nova.scheduler.weights', 'WeighedHost', (Feature.WEIGHERS,)),
-    Used('nova.weights', 'normalize', (Feature.WEIGHERS,),
+    Used('nova.scheduler.weights', 'BaseHostWeigher', _WEIGHERS),
+    Used('nova.scheduler.weights', 'HostWeightHandler', _WEIGHERS),
+    Used('nova.scheduler.weights', 'WeighedHost', _WEIGHERS),
+    Used('nova.weights', 'normalize', _WEIGHERS,
          ('weight_list', 'minval', 'maxval')),
-    Used('nova.scheduler.utils', 'get_weight_multiplier',
-         (Feature.WEIGHERS,),
+    Used('nova.scheduler.utils', 'get_weight_multiplier', _WEIGHERS,
          ('host_state', 'multiplier_name', 'multiplier_config')),
     Used('nova.scheduler.utils', 'request_is_rebuild', _ALL, ('spec_obj',)),
     Used('nova.scheduler.host_manager', 'HostState', _ALL, (
@@ -124,13 +125,11 @@ INTERFACES = (
     _object('InstanceNUMACell', _POLICIES, 'cpu_policy', 'cpu_thread_policy',
             'cpuset', 'id', 'memory', 'pagesize', 'pcpuset'),
     Used('nova.compute.claims', 'Claim._test_numa_topology',
-         (Feature.PREDICTION,), ('compute_node', 'limit')),
-    Used('nova.objects', 'fields.CPUAllocationPolicy.DEDICATED',
-         (Feature.PREDICTION,)),
-    Used('nova.virt.hardware', 'numa_fit_instance_to_host',
-         (Feature.PREDICTION,)),
-    _object('ComputeNode', (Feature.PREDICTION,), 'numa_topology'),
-    _object('Instance', (Feature.PREDICTION,), 'numa_topology'),
+         _PREDICTION, ('compute_node', 'limit')),
+    Used('nova.objects', 'fields.CPUAllocationPolicy.DEDICATED', _PREDICTION),
+    Used('nova.virt.hardware', 'numa_fit_instance_to_host', _PREDICTION),
+    _object('ComputeNode', _PREDICTION, 'numa_topology'),
+    _object('Instance', _PREDICTION, 'numa_topology'),
     _object('Instance', _LIMITS, 'host', 'info_cache'),
     _object('Instance', _LIVE, 'task_state'),
     _object('InstanceInfoCache', _LIMITS, 'network_info'),
@@ -146,8 +145,7 @@ INTERFACES = (
     Used('nova.exception', 'CellTimeout', _LIMITS),
     Used('nova.context', 'scatter_gather_cells', _LIMITS,
          ('context', 'cell_mappings', 'timeout', 'fn')),
-    Used('nova.context', 'target_cell', _LIMITS,
-         ('context', 'cell_mapping')),
+    Used('nova.context', 'target_cell', _LIMITS, ('context', 'cell_mapping')),
     Used('nova.objects', 'CellMappingList.get_all', _LIMITS),
     _object('Instance.get_by_uuid', _LIMITS, 'uuid'),
     _object('InstanceList.get_by_filters', _LIMITS, 'filters'),

@@ -35,7 +35,6 @@ conf.register_opts(CONF)
 
 
 def request_is_rebuild(spec_obj) -> bool:
-    """Return whether a request is for a rebuild, which stays on its host."""
     from nova.scheduler import utils  # imports much; not wanted in nova-api
     return utils.request_is_rebuild(spec_obj)
 

@@ -34,6 +34,10 @@ if ty.TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 _NOTE = '_nfv_sched_note'
+#: Fields of a RequestSpec, as ``fit.request.parse`` takes them.
+_PARTS = ('image', 'numa_topology', 'pci_requests', 'network_metadata',
+          'requested_networks', 'requested_destination', 'security_groups',
+          'project_id')
 
 #: Nova's own filter, which writes limits without labels each time it runs.
 STOCK = 'NUMATopologyFilter'
@@ -159,14 +163,7 @@ class RequestNote:
         extra_specs = fields.get(flavor, 'extra_specs') or {}
         if not isinstance(extra_specs, Mapping):
             extra_specs = {}
-        key = (flavor, fields.get(spec_obj, 'image'),
-               fields.get(spec_obj, 'numa_topology'),
-               fields.get(spec_obj, 'pci_requests'),
-               fields.get(spec_obj, 'network_metadata'),
-               fields.get(spec_obj, 'requested_networks'),
-               fields.get(spec_obj, 'requested_destination'),
-               fields.get(spec_obj, 'security_groups'),
-               fields.get(spec_obj, 'project_id'))
+        key = (flavor, *[fields.get(spec_obj, name) for name in _PARTS])
         # By identity: Nova replaces these objects, as consume_from_request()
         # does with numa_topology, and comparing their content at each filter
         # would cost time. Extra specs are a plain dict, which may change in

@@ -21,9 +21,7 @@ from nfv_sched.journal import writer
 from nfv_sched.nova import fields
 from nfv_sched.nova import no_valid_host
 from nfv_sched.nova import scheduler
-from nfv_sched.scheduler.notes import note_of
-from nfv_sched.scheduler.notes import placement_answered
-from nfv_sched.scheduler.notes import RequestNote
+from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import process
 
 LOG = logging.getLogger(__name__)
@@ -43,7 +41,8 @@ def resolve(reason: reasons.Lazy) -> reasons.Reason:
             reasons.CAPACITY, 'NUMA topology', 'capacity needed', 'none')
 
 
-def report(name: str, request_note: RequestNote, index: int | None) -> None:
+def report(name: str, request_note: notes.RequestNote,
+           index: int | None) -> None:
     """Log the reasons, and add them to the journal and to the fault.
 
     :param index: number of the server, from 0; None if not known
@@ -86,7 +85,7 @@ def exposed(rejected: Sequence[tuple[str, reasons.Reason]]) -> str:
     return reasons.policy_text(plain)
 
 
-def _is_first_run(request_note: RequestNote) -> bool:
+def _is_first_run(request_note: notes.RequestNote) -> bool:
     """Return whether Nova filters for the first time for this server."""
     # When it has claimed a host it runs all filters again, to find alternates:
     # if none is left then, no server was refused. Simulated requests, which
@@ -95,7 +94,7 @@ def _is_first_run(request_note: RequestNote) -> bool:
         {each[0] for each in request_note.passes}) == len(request_note.passes)
 
 
-def _note(name: str, request_note: RequestNote,
+def _note(name: str, request_note: notes.RequestNote,
           rejected: list[tuple[str, reasons.Reason]]) -> None:
     """Write a refusal by a filter to the journal; never raises."""
     request_note.recorded = True
@@ -123,20 +122,20 @@ def _with_filters(passes: Iterable[tuple[str, int, int, int]],
 def watch() -> None:
     """Follow requests: what Placement answers, and why there is no host."""
     no_valid_host.watch(
-        placement_answered, lambda: bool(CONF.nfv_sched.decision_journal),
-        _record, _tenant_reason)
+        notes.placement_answered,
+        lambda: bool(CONF.nfv_sched.decision_journal), _record, _tenant_reason)
 
 
 def _tenant_reason(spec_obj) -> str:
     """Return the reason that a filter could not raise for a later server."""
-    request_note = note_of(spec_obj)
+    request_note = notes.note_of(spec_obj)
     # Simulations give their own.
     return request_note.tenant_reason if request_note.lookups is None else ''
 
 
 def _record(followed: no_valid_host.FollowedRequest, message: str) -> None:
     """Add a request without valid host to the journal, if not there."""
-    request_note = note_of(followed.spec_obj)
+    request_note = notes.note_of(followed.spec_obj)
     if request_note.lookups is not None:
         return  # a simulation
     # A filter of nfv-sched has written an entry with its reasons already; Nova
@@ -177,7 +176,7 @@ def _refused_by(followed: no_valid_host.FollowedRequest) -> entry.RefusedBy:
 
 
 def _rejected_hosts(
-    followed: no_valid_host.FollowedRequest, request_note: RequestNote,
+    followed: no_valid_host.FollowedRequest, request_note: notes.RequestNote,
     reached: bool,
 ) -> Iterator[tuple[str, str, reasons.Reason | None]]:
     """Yield (filter, host, reason) of each host that a filter refused.
@@ -194,7 +193,7 @@ def _rejected_hosts(
 
 
 def write(kind: type[entry.Refusal] | type[entry.PlacedServer],
-          request_note: RequestNote, **fields_of_kind: ty.Any) -> None:
+          request_note: notes.RequestNote, **fields_of_kind: ty.Any) -> None:
     request = request_note.request
     writer.write(
         kind(time=writer.stamp(time.time()),
@@ -227,7 +226,6 @@ def entry_reasons(
 def entry_passes(
     passes: Iterable[tuple[str, int, int, int]],
 ) -> tuple[entry.Pass, ...]:
-    """Return ``RequestNote.passes`` for the journal."""
     return tuple([entry.Pass(filter=name, hosts=hosts, left=remaining)
                   for name, hosts, remaining, _end in passes])
 

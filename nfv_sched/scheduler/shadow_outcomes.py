@@ -17,8 +17,7 @@ from nfv_sched.base import reasons
 from nfv_sched.journal import entry
 from nfv_sched.journal.entry import ShadowChange
 from nfv_sched.nova import scheduler
-from nfv_sched.scheduler.notes import note_of
-from nfv_sched.scheduler.notes import RequestNote
+from nfv_sched.scheduler import notes
 from nfv_sched.scheduler import process
 from nfv_sched.scheduler import refusals
 from nfv_sched.scheduler import visit
@@ -70,7 +69,7 @@ class ShadowNote:
                  '_weights', '_placed')
 
     def __init__(self) -> None:
-        self.note = RequestNote()
+        self.note = notes.RequestNote()
         self.note.shadowed = frozenset()
         self.instance: str | None = None
         self.examined_by: list[str] = []
@@ -79,7 +78,7 @@ class ShadowNote:
         self._weights: list[_Weights] = []
         self._placed: set[str | None] = set()
 
-    def follow(self, request_note: RequestNote) -> None:
+    def follow(self, request_note: notes.RequestNote) -> None:
         """Take over the request, and forget what concerned another server."""
         if request_note.instance != self.instance:
             self.instance = request_note.instance
@@ -206,14 +205,14 @@ def _candidate(candidate: Mapping) -> dict:
         for provider, allocation in candidate['allocations'].items()}}
 
 
-def of_request(request_note: RequestNote) -> ShadowNote:
+def of_request(request_note: notes.RequestNote) -> ShadowNote:
     if (shadow_note := request_note.shadow) is None:
         shadow_note = request_note.shadow = ShadowNote()
     shadow_note.follow(request_note)
     return shadow_note
 
 
-def remain(request_note: RequestNote, host_states: Iterable) -> None:
+def remain(request_note: notes.RequestNote, host_states: Iterable) -> None:
     """Remember the hosts that have passed so far, if anything is in shadow."""
     if (shadow_note := request_note.shadow) is not None:
         shadow_note.remaining = tuple([each.host for each in host_states])
@@ -230,7 +229,7 @@ class _Recorder(scheduler.ConsumeListener):
     __slots__ = ()
 
     def after_placed(self, host_state, spec_obj):
-        request_note = note_of(spec_obj)
+        request_note = notes.note_of(spec_obj)
         shadow_note = request_note.shadow
         outcome = None
         if shadow_note is not None:
@@ -252,7 +251,7 @@ class _Recorder(scheduler.ConsumeListener):
 _RECORDER = _Recorder()
 
 
-def _record(request_note: RequestNote, shadow_note: ShadowNote,
+def _record(request_note: notes.RequestNote, shadow_note: ShadowNote,
             outcome: Outcome) -> None:
     """Count and log an outcome, and add it to the journal."""
     process.STATE.add_placed(
@@ -273,7 +272,7 @@ def _record(request_note: RequestNote, shadow_note: ShadowNote,
              f': {summary}' if summary else '')
 
 
-def _write(request_note: RequestNote, examined_by: Iterable[str],
+def _write(request_note: notes.RequestNote, examined_by: Iterable[str],
            outcome: Outcome, rejected: Iterable) -> None:
     if CONF.nfv_sched.decision_journal:
         refusals.write(

@@ -97,10 +97,7 @@ def capacity_reason(
             f'{reasons.where(places)} needed', f'{have.format(best[2])} free',
             best[2], shortage=_shortage(
                 _RESOURCES[best[0]], *best[1:], places, pages))
-    union = 0
-    for mask in masks:
-        union |= mask
-    count = union.bit_count()
+    count = functools.reduce(operator.or_, masks, 0).bit_count()
     there = _nodes(evaluation, places)
     if count < cells:
         return reasons.Reason(

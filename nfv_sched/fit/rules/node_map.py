@@ -2,6 +2,8 @@
 """Keep guest NUMA nodes on given host NUMA nodes."""
 
 import dataclasses
+import functools
+import operator
 
 from nfv_sched.base import extra_specs
 from nfv_sched.base import reasons
@@ -109,10 +111,8 @@ class NodeMapRule(rule.Rule):
         return True
 
     def labels(self, facts, guest_on_host):
-        bits = 0
-        for bit in facts:
-            bits |= bit
-        own = guest_on_host.node_labels(bits) or frozenset()
+        own = guest_on_host.node_labels(
+            functools.reduce(operator.or_, facts, 0)) or frozenset()
         # Then the label is the mapping. With several guest cells it would
         # leave open which is where, and restrict the claim for nothing.
         single = len(guest_on_host.evaluation.guest.cells) == 1

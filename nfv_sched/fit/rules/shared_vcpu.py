@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 import dataclasses
-import typing as ty
 
 from nfv_sched.base import extra_specs
 from nfv_sched.base import reasons
@@ -12,6 +11,7 @@ from nfv_sched.fit.numa import evaluation as numa_evaluation
 from nfv_sched.fit.numa import fit
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.numa import topology
+from nfv_sched.nova import fields
 
 _LIMIT = 'shared_vcpus_per_core'
 
@@ -125,12 +125,12 @@ def _cell(request_parts: rule.RequestParts, vcpu: int, name: str) -> int:
         raise rule.RequestError(name, 'needs a guest NUMA topology')
     for number, cell in enumerate(
             getattr(request_parts.numa_topology, 'cells', None) or ()):
-        dedicated = _cpus(cell, 'pcpuset')
+        dedicated = fields.read(cell, 'pcpuset', ())
         if vcpu in dedicated:
             raise rule.RequestError(
                 name, f'vCPU {vcpu} is dedicated; hw:cpu_dedicated_mask must '
                       f'leave it out')
-        if vcpu not in _cpus(cell, 'cpuset'):
+        if vcpu not in fields.read(cell, 'cpuset', ()):
             continue
         # Only pinned vCPUs hold a guest cell to the host cell that Nova has
         # checked; see is_always_satisfied.
@@ -145,10 +145,3 @@ def _cell(request_parts: rule.RequestParts, vcpu: int, name: str) -> int:
                       'require')
         return number
     raise rule.RequestError(name, 'the server has no such vCPU')
-
-
-def _cpus(cell, field: str) -> ty.Collection[int]:
-    try:
-        return getattr(cell, field, None) or ()
-    except Exception:  # not set
-        return ()
