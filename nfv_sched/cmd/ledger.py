@@ -2,6 +2,7 @@
 """Run the command ``nfv-sched-ledger``: a service, or one round."""
 
 from collections.abc import Callable, Sequence
+import contextlib
 import multiprocessing
 import sys
 
@@ -69,17 +70,19 @@ def table(round_report, dry_run: bool = False) -> str:
     return '\n'.join(lines)
 
 
+def _print_error(error: Exception) -> None:
+    print(f'{PROG}: {strings.visible(strings.mask_secrets(str(error)))}',
+          file=sys.stderr)
+
+
 def once(dry_run: bool) -> int:
     from nfv_sched.ledger import publisher
-    worker = publisher.Publisher()
     try:
-        round_report = worker.round(dry_run)
+        with contextlib.closing(publisher.Publisher()) as worker:
+            round_report = worker.round(dry_run)
     except publisher.RoundError as exc:
-        print(f'{PROG}: {strings.visible(strings.mask_secrets(str(exc)))}',
-              file=sys.stderr)
+        _print_error(exc)
         return 1
-    finally:
-        worker.close()
     print(table(round_report, dry_run))
     return 1 if round_report.failed else 0
 
@@ -156,8 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return once(conf.dry_run) if conf.once else serve()
     except cfg.Error as exc:
         # Some values are only checked when they are used.
-        print(f'{PROG}: {strings.visible(strings.mask_secrets(str(exc)))}',
-              file=sys.stderr)
+        _print_error(exc)
         return 2
 
 

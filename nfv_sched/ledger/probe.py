@@ -19,6 +19,7 @@ import typing as ty
 import uuid
 
 from nfv_sched.ledger import client
+from nfv_sched.ledger import inventory
 
 PREFIX = 'nfv-sched-probe-'
 #: Resource class, and trait by which leftovers of other probes are found.
@@ -64,9 +65,8 @@ class _Client(client.Client):
             'uuid': provider,
             'name': f'{PREFIX}{int(time.time())}-{provider[:8]}'})
         generation = self._set_traits(provider, 0, [NAME])
-        self.replace(provider, generation, {NAME: {
-            'total': capacity, 'reserved': 0, 'min_unit': 1,
-            'max_unit': capacity, 'step_size': 1, 'allocation_ratio': 1.0}})
+        self.replace(provider, generation, {
+            NAME: inventory.LedgerInventory(capacity, 0).to_placement()})
 
     def left_behind(self) -> list[str]:
         """Return the UUIDs of providers that dead probes have left."""

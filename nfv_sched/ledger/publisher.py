@@ -221,9 +221,8 @@ class Publisher:
         if not self._defined and not dry_run:
             self._client.define()
             self._defined = True
-        published = {
-            provider.parent: provider for provider in
-            self._client.providers()}
+        published = {provider.parent: provider
+                     for provider in self._client.providers()}
         try:
             nodes, failures = database.compute_nodes()
         except Exception as exc:
