@@ -341,10 +341,8 @@ class SnapshotBuilder:
         self._agent_hosts.setdefault(agent_type, set()).add(host)
 
     def add_load(self, agent_type: str, host: str, count: int) -> None:
-        """Count DHCP servers or routers by what an agent reports, not ports.
-
-        :param count: of routers with standby instances and those without ports
-        """
+        """Count DHCP servers or routers by what agents report, not ports."""
+        # Of routers, with standby instances and those without ports.
         self.add_agent_host(agent_type, host)
         self._loads[agent_type][host] += count
 
