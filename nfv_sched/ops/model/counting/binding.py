@@ -291,16 +291,15 @@ def _policy_text(case: _Case, rule: numa_rule.Rule,
     return str(reasons.resolve(decision.reason))
 
 
-def _with_rules(is_kept: Callable[[numa_rule.Rule], bool],
-                case: _Case) -> _Case:
-    terms = case.wanted.terms
-    return case if terms is None else _with_terms(case, terms._replace(**{
-        name: tuple(filter(is_kept, getattr(terms, name)))
-        for name in ('rules', 'capping', 'refusing')}))
-
-
-def _with_terms(case: _Case, terms: numa_decide.Terms | None) -> _Case:
-    return case._replace(wanted=dataclasses.replace(case.wanted, terms=terms))
+def _with_rules(is_kept: Callable[[numa_rule.Rule], bool], case: _Case,
+                among: Iterable[str] = ('rules', 'capping', 'refusing'),
+                ) -> _Case:
+    if (terms := case.wanted.terms) is None:
+        return case
+    return case._replace(wanted=dataclasses.replace(
+        case.wanted, terms=terms._replace(**{
+            name: tuple(filter(is_kept, getattr(terms, name)))
+            for name in among})))
 
 
 def _anywhere(case: _Case) -> _Case:
@@ -469,18 +468,15 @@ def _devices_reason(case: _Case, devices: pci.CandidateDevices,
     # Where CPUs or memory are missing everywhere, another limit says so.
     return shortage.devices_reason(
         evaluation, devices, masks if candidates.feasible(masks) else every,
-        '', reasons.CAPACITY, allowed.places,
-        terms is not None and any(
+        '', reasons.CAPACITY, allowed.places, terms is not None and any(
             rule.strict and rule.devices for rule in terms.rules),
         empty=every)
 
 
 def _without_devices(case: _Case) -> _Case:
     """Drop the PCI devices, and policies that concern them."""
-    if (terms := case.wanted.terms) is not None:
-        terms = terms._replace(rules=tuple([
-            rule for rule in terms.rules if not rule.devices]))
-    return _with_terms(_change_request(case, demands=()), terms)
+    return _with_rules(lambda rule: not rule.devices,
+                       _change_request(case, demands=()), ['rules'])
 
 
 def _with_more_devices(case: _Case) -> _Case:
@@ -504,11 +500,9 @@ def _change_request(case: _Case, **changes: ty.Any) -> _Case:
 
 
 def _any_threads(case: _Case) -> _Case:
-    if (terms := case.wanted.terms) is not None:
-        terms = terms._replace(refusing=tuple([
-            rule for rule in terms.refusing if rule.name != 'threads']))
     return _with_cells(
-        _with_terms(case, terms), threads=topology.THREADS_PREFER)
+        _with_rules(lambda rule: rule.name != 'threads', case, ['refusing']),
+        threads=topology.THREADS_PREFER)
 
 
 def _with_cells(case: _Case, **changes: ty.Any) -> _Case:
