@@ -215,8 +215,7 @@ def _reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
     refusal = _refuse()
     # The record of the host may be malformed.
     with contextlib.suppress(Exception):
-        if name in _KNOWN:
-            refusal = _KNOWN[name](host_state, spec, note)
+        refusal = _known_reason(name, host_state, spec, note)
     # Filters of Nova have no policies.
     return dataclasses.replace(
         refusal, filter=name, policy=None, policy_value=None)
@@ -225,7 +224,35 @@ def _reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
 _refuse = functools.partial(values.refusal, '')
 
 
-def _compute(host_state, spec, note):
+def _known_reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
+                  note: notes.RequestNote) -> values.HostRefusal:
+    match name:
+        case 'AggregateInstanceExtraSpecsFilter':
+            return _aggregate_specs(host_state, spec)
+        case blazar.FILTER:
+            return _blazar(host_state, spec)
+        case 'ComputeFilter':
+            return _compute(host_state)
+        case 'IoOpsFilter':
+            return _refuse(f'{host_state.num_io_ops} servers being built or '
+                           'moved there')
+        case 'NUMATopologyFilter':
+            return _numa(host_state, spec, note)
+        case 'NumInstancesFilter':
+            return _refuse(f'{host_state.num_instances} servers there')
+        case 'PciPassthroughFilter':
+            return _pci(host_state, spec, note)
+        case 'ServerGroupAffinityFilter':
+            return _refuse('the server group is on ' + ', '.join(
+                sorted(spec.instance_group.hosts)[:3]))
+        case 'ServerGroupAntiAffinityFilter':
+            here = sum(uuid in host_state.instances
+                       for uuid in spec.instance_group.members)
+            return _refuse(f'{here} of the server group there', rank=-here)
+    return _refuse()
+
+
+def _compute(host_state):
     service = host_state.service
     if not compute.is_mapped(host_state):
         return _refuse('no host mapping: run ' + ' '.join(DISCOVER_COMMAND),
@@ -265,27 +292,7 @@ def _pci(host_state, spec, note):
         missing, reasons.CAPACITY, shortage.PCI_DEVICES))
 
 
-def _members(host_state, spec, note):
-    here = sum(uuid in host_state.instances
-               for uuid in spec.instance_group.members)
-    return _refuse(f'{here} of the server group there', rank=-here)
-
-
-def _group_elsewhere(host_state, spec, note):
-    return _refuse('the server group is on ' + ', '.join(
-        sorted(spec.instance_group.hosts)[:3]))
-
-
-def _instances(host_state, spec, note):
-    return _refuse(f'{host_state.num_instances} servers there')
-
-
-def _io(host_state, spec, note):
-    return _refuse(
-        f'{host_state.num_io_ops} servers being built or moved there')
-
-
-def _aggregate_specs(host_state, spec, note):
+def _aggregate_specs(host_state, spec):
     scope = 'aggregate_instance_extra_specs:'
     required = {key.removeprefix(scope): value for key, value
                 in spec.flavor.extra_specs.items()
@@ -303,23 +310,10 @@ def _aggregate_specs(host_state, spec, note):
         if value not in have.get(key, ())))
 
 
-def _blazar(host_state, spec, note):
+def _blazar(host_state, spec):
     refusal = blazar.refusal(host_state.aggregates, spec)
     if refusal.is_reserved:
         return _refuse(
             refusal.text, kind='reserved', need='a '
             'reservation needed on hosts that are kept for reservations')
     return _refuse(refusal.text)
-
-
-_KNOWN: dict[str, Callable[..., values.HostRefusal]] = {
-    'AggregateInstanceExtraSpecsFilter': _aggregate_specs,
-    blazar.FILTER: _blazar,
-    'ComputeFilter': _compute,
-    'IoOpsFilter': _io,
-    'NUMATopologyFilter': _numa,
-    'NumInstancesFilter': _instances,
-    'PciPassthroughFilter': _pci,
-    'ServerGroupAffinityFilter': _group_elsewhere,
-    'ServerGroupAntiAffinityFilter': _members,
-}
