@@ -34,7 +34,10 @@ def flavor(flavor: snapshot.Flavor) -> document.FlavorTranslation:
         lines = [_line(translations.FLAVOR, key, value, flavor.extra_specs)
                  for key, value in flavor.extra_specs.items()]
         after = _merge_lines(lines)
-        if _needs_node(after):
+        if after.keys().isdisjoint(_NODES) and after.get(
+                'hw:cpu_policy') not in _PINNED and any(
+                    key.startswith(nfv_extra_specs.NAMESPACE)
+                    for key in after):
             lines.append(document.KeyTranslation(
                 key=None, value='', becomes={'hw:numa_nodes': '1'},
                 kind=translations.COMBINATION,
@@ -164,13 +167,6 @@ def _merge_lines(lines: list[document.KeyTranslation]) -> dict[str, str]:
                        translations.COMBINATION):
         merged.update(line.becomes)
     return merged
-
-
-def _needs_node(specs: Mapping[str, str]) -> bool:
-    return any(key.startswith(nfv_extra_specs.NAMESPACE)
-               for key in specs) and not (
-        any(key in specs for key in _NODES) or
-        specs.get('hw:cpu_policy') in _PINNED)
 
 
 def _changes(after: Mapping[str, str],

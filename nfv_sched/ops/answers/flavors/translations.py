@@ -51,7 +51,6 @@ class Translation(ty.NamedTuple):
     harmless: tuple[str, ...] = ()
 
     def is_harmless(self, value: str) -> bool:
-        """Return True if nothing is lost when a value is dropped."""
         return self.kind != SAME and value.strip().lower() in (
             *self.harmless, *_OFF)
 
@@ -78,12 +77,10 @@ def _if_true(key: str, fixed: str) -> Becomes:
 
 
 def _cpu_policy(value: str, specs: Specs) -> Specs:
-    shared = any(key in specs for key in (
+    is_mixed = value == 'dedicated' and not specs.keys().isdisjoint((
         extra_specs.SHARED_VCPU,
         extra_specs.SYNONYMS[extra_specs.SHARED_VCPU]))
-    if shared and value == 'dedicated':
-        value = 'mixed'
-    return {'hw:cpu_policy': value}
+    return {'hw:cpu_policy': 'mixed' if is_mixed else value}
 
 
 def _pages(value: str, specs: Specs) -> Specs:
@@ -151,7 +148,6 @@ _TRAIT = ('nova.conf of the hosts: [libvirt] cpu_mode, cpu_models; in the '
           'flavor: trait:HW_CPU_X86_*=required for what it must have')
 _HPET = ('a property of the image: openstack image set --property '
          'hw_time_hpet=true IMAGE')
-_NO_CACHE = 'Nova allocates no cache'
 _MASAKARI = ('Masakari restarts servers (metadata HA_Enabled of the server, '
              'by its configuration)')
 _ISOLATE = ('Nova keeps isolate only on hosts without hyperthreading, or '
@@ -163,12 +159,12 @@ _PIECES = ('each guest NUMA node may have another size; 2MB or 1GB is the '
 _ZERO = ('0',)
 
 _FLAVORS = (
+    *((key, SAME, None) for key in (
+        'hw:cpu_thread_policy', 'hw:numa_nodes', 'hw:numa_cpus.N',
+        'hw:numa_mem.N', 'hw:cpu_realtime_mask', 'pci_passthrough:alias',
+        'quota:disk_*')),
     ('hw:cpu_policy', SAME, _cpu_policy),
-    ('hw:cpu_thread_policy', SAME, None),
     ('hw:mem_page_size', SAME, _pages),
-    ('hw:numa_nodes', SAME, None),
-    ('hw:numa_cpus.N', SAME, None),
-    ('hw:numa_mem.N', SAME, None),
     ('hw:numa_node.N', RENAMED, _move_to('nfv:numa_node.N')),
     ('hw:wrs:vswitch_numa_affinity', RENAMED,
      _move_to(extra_specs.VSWITCH_NUMA_AFFINITY)),
@@ -177,7 +173,6 @@ _FLAVORS = (
     ('hw:wrs:min_vcpus', NONE, _drop,
      'a server has all its vCPUs; resize it to another flavor'),
     ('hw:cpu_realtime', SAME, _realtime),
-    ('hw:cpu_realtime_mask', SAME, None),
     ('hw:wrs:vcpu:scheduler', COMBINATION, _drop,
      'by hand: hw:cpu_realtime=true and hw:cpu_realtime_mask with the vCPUs '
      'that are not to be realtime, such as ^0'),
@@ -188,10 +183,9 @@ _FLAVORS = (
      'cpu_model_extra_flags', _ZERO),
     ('hw:hpet', COMBINATION, _drop, _HPET, _ZERO),
     ('sw:wrs:guest:hpet', COMBINATION, _drop, _HPET, _ZERO),
-    ('hw:cache_l3.N', NONE, _drop, _NO_CACHE),
-    ('hw:cache_l3_code.N', NONE, _drop, _NO_CACHE),
-    ('hw:cache_l3_data.N', NONE, _drop, _NO_CACHE),
-    ('hw:cache_vcpus.N', NONE, _drop, _NO_CACHE),
+    *((key, NONE, _drop, 'Nova allocates no cache') for key in (
+        'hw:cache_l3.N', 'hw:cache_l3_code.N', 'hw:cache_l3_data.N',
+        'hw:cache_vcpus.N')),
     ('hw:pci_irq_affinity_mask', NONE, _drop,
      'interrupts of devices are not placed by Nova'),
     ('hw:wrs:live_migration_timeout', HOST, _drop,
@@ -217,8 +211,6 @@ _FLAVORS = (
     ('aggregate_instance_extra_specs:storage', SAME, None,
      'needs AggregateInstanceExtraSpecsFilter, and storage in the metadata '
      'of aggregates'),
-    ('pci_passthrough:alias', SAME, None),
-    ('quota:disk_*', SAME, None),
     # Intel
     ('hw:capabilities:cpu_info:features', COMBINATION, _features),
     ('hw:numa_mempolicy', NONE, _drop,
@@ -227,14 +219,10 @@ _FLAVORS = (
 )
 
 _IMAGES = (
-    ('hw_mem_page_size', SAME, None),
-    ('hw_cpu_policy', SAME, None),
-    ('hw_cpu_thread_policy', SAME, None),
-    ('hw_numa_nodes', SAME, None),
-    ('hw_numa_cpus.N', SAME, None),
-    ('hw_numa_mem.N', SAME, None),
-    ('hw_cpu_realtime_mask', SAME, None),
-    ('hw_vif_multiqueue_enabled', SAME, None),
+    *((key, SAME, None) for key in (
+        'hw_mem_page_size', 'hw_cpu_policy', 'hw_cpu_thread_policy',
+        'hw_numa_nodes', 'hw_numa_cpus.N', 'hw_numa_mem.N',
+        'hw_cpu_realtime_mask', 'hw_vif_multiqueue_enabled')),
     ('hw_vif_model', COMBINATION, _avp),
     ('hw_numa_node.N', NONE, _drop,
      'set nfv:numa_node.N in the flavor: this property cannot reach Nova\'s '
@@ -268,7 +256,6 @@ def becomes(translation: Translation, key: str, value: str,
 
 
 def advice(translation: Translation, value: str, specs: Specs) -> str:
-    """Return what else to do about a key, or what is lost."""
     if translation.key == 'pci_passthrough:alias' and (
             any(key.startswith(WRS) for key in specs) and
             specs.keys().isdisjoint(_PCI_AFFINITY)):

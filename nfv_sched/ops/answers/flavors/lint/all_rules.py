@@ -135,8 +135,7 @@ def lint(flavors: Sequence[snapshot.Flavor], *,
             if look is not None:
                 update(number, len(flavors))
             results += findings(values.LintSubject(
-                flavor=flavor, image=image, look=look,
-                servers=tuple([
+                flavor=flavor, image=image, look=look, servers=tuple([
                     server for server in cloud.servers
                     if server.flavor.name == flavor.name])
                 if cloud is not None and used else None))

@@ -219,9 +219,9 @@ def odd_threads(subject: values.LintSubject) -> values.Findings:
     for number, cell in enumerate(guest.cells):
         if cell.dedicated % 2:
             yield values.warning(
-                threads_key(subject), f'require with {cell.dedicated} pinned '
-                f'vCPUs in guest NUMA node {number}: the sibling thread of '
-                'one is left over', 'make the number of vCPUs even')
+                threads_spec(subject)[0], f'require with {cell.dedicated} '
+                f'pinned vCPUs in guest NUMA node {number}: the sibling '
+                'thread of one is left over', 'make the number of vCPUs even')
             return
 
 
@@ -229,24 +229,19 @@ def isolated(subject: values.LintSubject) -> values.Findings:
     if subject.guest is not None and subject.guest.isolates and (
             subject.hosts is None):
         yield values.warning(
-            threads_key(subject), 'isolate: hosts with hyperthreading and '
+            threads_spec(subject)[0], 'isolate: hosts with hyperthreading and '
             'cpu_dedicated_set are refused, Nova cannot keep sibling threads '
             'idle there', 'on such hosts set '
-            f'{threads_value(subject, "require")}, and twice the vCPUs')
+            f'{threads_spec(subject)[1]}, and twice the vCPUs')
 
 
-def threads_key(subject: values.LintSubject) -> str:
-    policy = 'hw:cpu_thread_policy'
-    specs = subject.flavor.extra_specs
-    return _THREADS_TRAIT if (
-        policy not in specs and _THREADS_TRAIT in specs) else policy
-
-
-def threads_value(subject: values.LintSubject, policy: str) -> str:
-    """Return the value of ``threads_key`` for ``isolate`` or ``require``."""
-    if threads_key(subject) == _THREADS_TRAIT:
-        return _THREADS_TRAITS[policy]
-    return policy
+def threads_spec(subject: values.LintSubject,
+                 policy: str = 'require') -> tuple[str, str]:
+    """Return the key that sets its thread policy, and its value for one."""
+    specs, key = subject.flavor.extra_specs, 'hw:cpu_thread_policy'
+    if key in specs or _THREADS_TRAIT not in specs:
+        return key, policy
+    return _THREADS_TRAIT, _THREADS_TRAITS[policy]
 
 
 def many_devices(subject: values.LintSubject) -> values.Findings:

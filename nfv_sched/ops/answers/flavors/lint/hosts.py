@@ -130,17 +130,15 @@ def threads(subject: values.LintSubject) -> values.Findings:
     plain = [node for node in hosts.nodes
              if not any(len(core) > 1 for core in node.siblings)]
     if guest.isolates and not plain:
+        key, value = lint_flavor.threads_spec(subject)
         yield values.error(
-            lint_flavor.threads_key(subject), 'isolate: all hosts have '
-            'hyperthreading, and Nova cannot keep the sibling threads of '
-            'cpu_dedicated_set idle', 'set '
-            f'{lint_flavor.threads_value(subject, "require")}, and twice the '
-            'vCPUs')
+            key, 'isolate: all hosts have hyperthreading, and Nova cannot '
+            'keep the sibling threads of cpu_dedicated_set idle',
+            f'set {value}, and twice the vCPUs')
     if guest.requires_siblings and len(plain) == len(hosts.nodes):
-        yield values.error(
-            lint_flavor.threads_key(subject), 'require: no host has '
-            'hyperthreading', 'set '
-            f'{lint_flavor.threads_value(subject, "isolate")}, or remove it')
+        key, value = lint_flavor.threads_spec(subject, 'isolate')
+        yield values.error(key, 'require: no host has hyperthreading',
+                           f'set {value}, or remove it')
 
 
 def labels(subject: values.LintSubject) -> values.Findings:

@@ -183,11 +183,10 @@ def _allowed_values(spec: flavors.Spec) -> str:
     if value['type'] is bool:
         return 'set true or false'
     if value['type'] is int:
-        least, most = value.get('min'), value.get('max')
-        bounds = ''.join((
-            '' if least is None else f' from {least}',
-            '' if most is None else f' to {most}'))
-        return f'set a whole number{bounds}'
+        return 'set a whole number' + ''.join([
+            f' {word} {value[key]}'
+            for key, word in (('min', 'from'), ('max', 'to'))
+            if value.get(key) is not None])
     if value.get('pattern'):
         return f'set a value of the format {value["pattern"]}'
     return 'set a value that the API accepts, or remove it'

@@ -257,8 +257,6 @@ def _with_keys(refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
     """Return a refusal with the keys without which Nova would not refuse.
 
     Its text becomes one line, without a full stop.
-
-    :param image: image properties that Nova can read
     """
     def is_needed(specs: Mapping[str, str], image: Mapping[str, str]) -> bool:
         # True if Nova accepts this, or refuses it for another reason.
