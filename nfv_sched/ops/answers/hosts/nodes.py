@@ -88,10 +88,7 @@ def _users(tenancies: Iterable[Tenancy],
 
 def _state(node: snapshot.Node, cpu: int, users: Sequence[document.CPUUser],
            is_taken: bool) -> document.CPUState:
-    """Return the state of a CPU.
-
-    :param is_taken: a server occupies it, possibly just to keep it idle
-    """
+    """Return the state; a CPU is taken also by who just keeps it idle."""
     states = document.CPUState
     if len(users) > 1:
         return states.CONFLICT

@@ -45,8 +45,7 @@ def views(cloud: snapshot.Cloud,
                      for network in cloud.networks or ()}
     return tuple(
         _view(cloud, host, names[host.uuid], servers.get(host.uuid, []),
-              aggregates[host.name], facts.get(host.uuid),
-              network_names)
+              aggregates[host.name], facts.get(host.uuid), network_names)
         for host in (cloud.hosts if hosts is None else hosts))
 
 
@@ -229,19 +228,18 @@ def limits_of(cloud: snapshot.Cloud, host: snapshot.Host,
 def _hidden(host: snapshot.Host,
             machine: machine_values.Machine | None) -> int | None:
     """Count CPUs not reported for servers; return None if it is not known."""
-    if machine is not None and host.nodes is not None:
-        return len(machine.cpus.difference(*(
-            node.shared | node.dedicated for node in host.nodes)))
+    if host.nodes is None:
+        return None
+    reported = [node.shared | node.dedicated for node in host.nodes]
+    if machine is not None:
+        return len(machine.cpus.difference(*reported))
     try:
         topology = json.loads(host.cpu_info)['topology']
         count = math.prod(int(topology[name]) for name in (
             'cells', 'sockets', 'cores', 'threads'))
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         return None
-    if host.nodes is None:
-        return None
-    reported = sum(len(node.shared | node.dedicated) for node in host.nodes)
-    return max(count - reported, 0)
+    return max(count - sum(map(len, reported)), 0)
 
 
 def _notes(host: snapshot.Host, tenancies: Mapping[int, list[nodes.Tenancy]],

@@ -222,10 +222,7 @@ def _expect_number(number: int, what: str,
 
 
 def _memory(facts: Facts, nodes: list[int]) -> tuple[Mapping[int, int], bool]:
-    """Return the memory of each NUMA node in MiB, and if it is a guess.
-
-    Without facts per node, the total memory is divided evenly.
-    """
+    """Return the MiB of each NUMA node, and if that is but an even part."""
     if facts.memory is not None:
         for node, memory in facts.memory.items():
             _expect_number(node, 'NUMA node', MOST_NODES)

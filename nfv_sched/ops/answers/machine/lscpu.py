@@ -18,13 +18,9 @@ _NODE_CPUS = re.compile(r'NUMA node(\d{1,5}) CPU\(s\)')
 #: Columns that together identify a core, where its number is unique.
 _CORE = ('drawer', 'book', 'socket', 'cluster', 'core')
 _FIRST_CACHES = ('l1d', 'l1')
-# NOTE: util-linux before 2.41 prints this for an empty cell of a number: that
-# of an offline CPU, or the node of a kernel without NUMA (its issue 3430).
-_BARE = re.compile(r'(":\s*)-(?=\s*[,}\]])')
-
-
-def quote_bare(text: str) -> str:
-    return _BARE.sub(r'\1null', text)
+#: NOTE: util-linux before 2.41 prints this for an empty cell of a number: that
+#: of an offline CPU, or the node of a kernel without NUMA (its issue 3430).
+BARE = re.compile(r'(":\s*)-(?=\s*[,}\]])')
 
 
 def read_text(text: str) -> facts.Facts | None:

@@ -110,7 +110,7 @@ def _parse_json(text: str) -> ty.Any:
         try:
             data = files.parse_json(text.encode())
         except ValueError:
-            changed = lscpu.quote_bare(text)
+            changed = lscpu.BARE.sub(r'\1null', text)
             if changed == text:
                 raise
             data = files.parse_json(changed.encode())
@@ -125,10 +125,7 @@ def _parse_json(text: str) -> ty.Any:
 
 
 def _libvirt(text: str) -> facts.Facts | None:
-    """Parse what ``virsh capabilities`` prints: the machine as Nova sees it.
-
-    None unless it is XML.
-    """
+    """Parse what ``virsh capabilities`` prints; None unless it is XML."""
     if text.lstrip()[:1] != '<':
         return None
     host = _host(text)

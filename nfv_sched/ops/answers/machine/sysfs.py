@@ -26,9 +26,9 @@ def read(root: str = ROOT) -> facts.Facts:
     try:
         return _read_facts(root)
     except (OSError, UnicodeDecodeError) as exc:
-        name = getattr(exc, 'filename', None) or root
         raise values.MachineError(
-            f'{name}: {getattr(exc, "strerror", None) or exc}') from exc
+            f'{getattr(exc, "filename", None) or root}: '
+            f'{getattr(exc, "strerror", None) or exc}') from exc
 
 
 def _read_facts(root: str) -> facts.Facts:

@@ -32,10 +32,7 @@ class CephPlan:
 
 
 def vcpus_per_osd(chosen: choices.Choices) -> int:
-    """Return the CPUs of an OSD: TripleO's figures by the type of its disk.
-
-    With several types of disks it is one CPU.
-    """
+    """Return TripleO's CPUs of an OSD by type of disk; 1 with several."""
     types = {kind for kind, count in chosen.osds.items() if count}
     if types == {choices.SSD}:
         return 4

@@ -140,7 +140,6 @@ def assign(machine: values.Machine, chosen: choices.Choices) -> Assignment:
 def _cores_with(cpus: int, cores: Sequence[values.Core], threads: int) -> int:
     """Return the number of cores that have at least ``cpus`` CPUs.
 
-    :param cores: available cores, in the order in which they are used
     :param threads: CPUs of each further core, if there are too few
     """
     count = 0

@@ -121,9 +121,8 @@ def share(machine: values.Machine, chosen: choices.Choices,
             pages[size] = pages.get(size, 0) + int(
                 free_memory * 1024 * Fraction(str(part)) / size)
         counts[node.number] = pages
-    usable = [node.number for node in machine.usable]
     if chosen.layout == choices.EVERY_NODE and sum(
-            kept_memory[node] for node in usable) == HOST and [
+            kept_memory[node.number] for node in machine.usable) == HOST and [
             size for size, _part in page_shares] == [_1G] == [switch_size]:
         most = {node.number: (node.memory - kept_memory[node.number]) // _GIB
                 for node in machine.usable}

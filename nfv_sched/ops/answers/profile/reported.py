@@ -116,8 +116,7 @@ def host(profile: document.Profile, name: str,
         traits = [*traits, os_traits.HW_CPU_HYPERTHREADING]
     own = str(uuid.uuid5(_NAMESPACE, name))
     new = snapshot.Host(
-        name=name, hypervisor=name, uuid=own,
-        nodes=tuple(_nodes(profile)),
+        name=name, hypervisor=name, uuid=own, nodes=tuple(_nodes(profile)),
         vcpus=len(shared) + len(dedicated), memory=memory,
         memory_used=nova.reserved_host_memory_mib,
         cpu_ratio=cpu_ratio, memory_ratio=memory_ratio,

@@ -19,11 +19,9 @@ _NOT_SET = 'not set'
 
 
 def text(profile: document.Profile) -> list[tables.Part]:
-    nodes = [node.node for node in profile.numa_nodes]
-    parts: list[tables.Part] = [
-        tables.Table(('', *(f'Node {number}' for number in nodes)),
-                     list(_by_node(profile)), is_main=False),
-        '', *_settings(profile)]
+    parts: list[tables.Part] = [tables.Table(
+        ('', *(f'Node {node.node}' for node in profile.numa_nodes)),
+        list(_by_node(profile)), is_main=False), '', *_settings(profile)]
     for warning in profile.warnings:
         parts += ['', tables.Line(
             f'Warning: {warning.warning}. Do: {warning.do}.', tables.MEDIUM)]

@@ -116,7 +116,7 @@ class _Planner:
         self._threshold, self._by_ports, self._free_ports = (
             threshold, by_ports, free_ports)
         self._services = {each.id: each for each in services}
-        self._agents = sorted(agents, key=_key)
+        self._agents = sorted(agents, key=lambda each: (each.host, each.id))
         self._agents_by_id = {agent.id: agent for agent in agents}
         self._services_of = {agent.id: set(agent.serves) for agent in agents}
         self._ports = {agent.id: 0 for agent in agents}
@@ -143,7 +143,8 @@ class _Planner:
     def plan(self, kind: str) -> document.AgentPlan:
         before, loads = self._spread(), list(map(self._load, self._agents))
         stays: list[document.StuckServices] = []
-        if kind != snapshot.OVN:
+        is_ovn = kind == snapshot.OVN
+        if not is_ovn:
             stays = self._empty_agents()
             while self._level():
                 pass
@@ -154,7 +155,6 @@ class _Planner:
                 if due:
                     stays += self._stays(source, self._movable_of(source), due)
         served = {name for agent in self._agents for name in agent.serves}
-        is_ovn = kind == snapshot.OVN
         return document.AgentPlan(
             kind=ty.cast(ty.Any, kind), threshold=self._threshold,
             levels='ports' if self._by_ports else 'services',
@@ -175,10 +175,8 @@ class _Planner:
 
     def _spread(self) -> document.Spread:
         """Return the highest and lowest load of agents in use, or 0."""
-        if not self._order:
-            return document.Spread(most=0, fewest=0)
-        return document.Spread(most=self._order[-1][0],
-                               fewest=self._order[0][0])
+        order = self._order or [(0, 0, '', '')]
+        return document.Spread(most=order[-1][0], fewest=order[0][0])
 
     def _load(self, agent: snapshot.NetworkAgent) -> tuple[int, int]:
         """Return the number of services of an agent, and of their ports."""
@@ -186,7 +184,8 @@ class _Planner:
 
     def _entry(self, agent: snapshot.NetworkAgent) -> _Entry:
         load = self._load(agent)
-        return *(reversed(load) if self._by_ports else load), *_key(agent)
+        return (*(reversed(load) if self._by_ports else load), agent.host,
+                agent.id)
 
     def _emptiest_first(self) -> list[snapshot.NetworkAgent]:
         return [self._agents_by_id[uuid] for *_load, uuid in self._order]
@@ -341,10 +340,6 @@ class _Planner:
             f'{strings.some(names)}: {reason}'
             for reason, names in hosts.items()
         ) or 'no other agent is in use'
-
-
-def _key(agent: snapshot.NetworkAgent) -> tuple[str, str]:
-    return agent.host, agent.id
 
 
 def _requirements_of(service: snapshot.NetworkService) -> tuple:

@@ -146,10 +146,8 @@ def _addresses(result: engine.SimulationResult) -> tables.Column:
 
 def _policy(policy: str | None, near: str | None) -> str:
     """Return where a server is, and its policy: ``local (policy strict)``."""
-    text = f'policy {policy}' if policy else 'no policy'
-    if near:
-        return f'{near} ({text})'
-    return text if policy else ''
+    text = f'policy {policy}' if policy else ''
+    return f'{near} ({text or "no policy"})' if near else text
 
 
 def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:
@@ -157,10 +155,7 @@ def _notes(of: outcome.SimulatedStep) -> tuple[str, ...]:
 
 
 def hosts(result: engine.SimulationResult, full: bool = False) -> ReportTable:
-    """Return the table of used resources, with a row per host NUMA node.
-
-    Rows of groups are sums.
-    """
+    """Return what each host NUMA node uses; rows of groups are sums."""
     rows = [node for host in result.hosts for node in node_states(host)]
     sizes = {each.size_kib: each.name for row in rows for each in row.pages}
     kinds = {(each.type, each.physical_network or ''): each.name
@@ -240,14 +235,11 @@ def _parts_text(
                       for each in parts])
 
 
-def _group(result: engine.SimulationResult, host: str) -> str:
-    return result.scenario.alike.get(host, host)
-
-
 def _group_titles(result: engine.SimulationResult) -> dict[str, str]:
     groups: dict[str, list[str]] = {}
-    for host in result.hosts:
-        groups.setdefault(_group(result, host.name), []).append(host.name)
+    for name in [host.name for host in result.hosts]:
+        group = result.scenario.alike.get(name, name)
+        groups.setdefault(group, []).append(name)
     return {name: ' ... '.join(dict.fromkeys((names[0], names[-1])))
             for names in groups.values() for name in names}
 
@@ -270,10 +262,7 @@ def _sum(nodes: Sequence[document.SimulatedNode],
 
 def network_loads(result: engine.SimulationResult,
                   full: bool = False) -> ReportTable:
-    """Return the table of the network load, with a row for each host.
-
-    Rows of groups have the lowest and the highest number.
-    """
+    """Return the load of each host; of groups the lowest and highest."""
     def span(title: str, field: str, is_detail: bool = False) -> tables.Column:
         return _column(title, field, functools.partial(_span, field),
                        is_detail)
@@ -327,6 +316,7 @@ def _ends(numbers: Collection[float]) -> str:
 def _load(result: engine.SimulationResult, name: str,
           host_id: str = '') -> document.SimulatedLoad:
     load = result.loads[name]
+    usage = load.usage
 
     def limit(value: float) -> int | None:
         return None if math.isinf(value) else math.floor(value)
@@ -339,15 +329,12 @@ def _load(result: engine.SimulationResult, name: str,
         host=name, host_id=host_id, vswitch_ports=load.ports,
         vswitch_port_limit=limit(decide.PORTS.limit(load.limits)),
         physical_ports=decide.PORTS.hidden(load.limits),
-        server_ports=load.usage.guest_ports,
-        dhcp_ports=load.usage.dhcp_ports,
-        router_ports=load.usage.router_ports,
-        other_ports=load.usage.other_ports,
-        sriov_ports=load.usage.sriov_ports, security_rules=load.usage.rules,
+        server_ports=usage.guest_ports, dhcp_ports=usage.dhcp_ports,
+        router_ports=usage.router_ports, other_ports=usage.other_ports,
+        sriov_ports=usage.sriov_ports, security_rules=usage.rules,
         security_rule_limit=limit(decide.RULES.limit(load.limits)),
         dhcp_servers=network.dhcp_servers(result.scenario, load),
-        routers=load.usage.routers,
-        claimed_ports=claimed(ledger_names.PORTS),
+        routers=usage.routers, claimed_ports=claimed(ledger_names.PORTS),
         claimed_rules=claimed(ledger_names.RULES))
 
 
@@ -439,8 +426,8 @@ def _host(host: compute.ComputeHost,
           result: engine.SimulationResult) -> document.SimulatedHostState:
     provider = result.placement.providers[host.uuid]
     return document.SimulatedHostState(
-        host=host.name, host_id=host.uuid, group=_group(result, host.name),
-        down=host.down,
+        host=host.name, host_id=host.uuid, down=host.down,
+        group=result.scenario.alike.get(host.name, host.name),
         servers=tuple(sorted(
             s.name for s in result.servers if s.host is host)),
         placement_free={name: provider.free(name)
