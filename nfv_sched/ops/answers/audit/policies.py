@@ -137,7 +137,6 @@ def _request_parts(policy: extra_specs.NFVPolicy, server: snapshot.Server,
                    tunnel: bool) -> numa_rule.RequestParts:
     """Return the request of a server, for the PCI devices that it has.
 
-    :param native: Nova's policy for its PCI devices
     :param tunnel: True if the host reports where its tunnels end
     :raises OddTopologyError: if its NUMA nodes cannot be read
     """

@@ -193,7 +193,7 @@ def fit(counted: 'capacity.FlavorCapacity', part: CloudPart, *,
         aggregate=aggregate and aggregate.name,
         aggregate_id=aggregate and aggregate.uuid or None,
         fits=within.fits, placement_grants=within.placement,
-        hosts_with_capacity=within.with_room, lost=within.lost,
+        hosts_with_capacity=sum(fits > 0 for fits in most), lost=within.lost,
         fits_after_loss=None if survive is None else sum(most[survive:]),
         fits_if_empty=None if if_empty is None else if_empty.within(
             part.hosts).fits, quota=allowance, **_of_flavor(counted))

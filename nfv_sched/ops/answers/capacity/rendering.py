@@ -112,10 +112,7 @@ def host_columns(
     fits: document.HostFits, *, leaving: bool = False,
     shared: Collection[counting.HostLimit] = (),
 ) -> list[tables.Column]:
-    """Return the columns of hosts.
-
-    :param shared: limits of all hosts, which people do not see
-    """
+    """Return the columns of hosts; people do not see the shared limits."""
     def own(host: counting.HostFit) -> list[counting.HostLimit]:
         return [each for each in host.limits if each not in shared]
 

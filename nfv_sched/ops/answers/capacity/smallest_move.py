@@ -25,8 +25,6 @@ def find(cloud: snapshot.Cloud, flavor: snapshot.Flavor,
     with a task in progress in Nova, or whose request is not known, are left
     out, and so are hosts without others.
 
-    See also :func:`nfv_sched.ops.model.counting.capacity.capacities`.
-
     :param hosts: names of the hosts of interest; None for all
     :raises nfv_sched.ops.simulator.servers.Refused: if Nova refuses the
         flavor, or has no hosts for the project

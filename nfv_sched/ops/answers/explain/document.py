@@ -176,12 +176,10 @@ class HostVerdict:
 
     @property
     def misses(self) -> tuple[str, ...]:
-        """Return what it lacks of Placement, for people."""
         return tuple([lack.text for lack in self.placement_lacks])
 
     @property
     def failures(self) -> int:
-        """Number of requirements and filters that it fails."""
         return len(self.placement_lacks) + len(self.refusals)
 
 
@@ -283,8 +281,7 @@ def requested(boot_request: 'request.BootRequest') -> RequestedServers:
             physical_network=network.physnet,
             vnic_type=network.vnic_type or 'normal')
             for network, _groups in boot_request.ports]),
-        availability_zone=boot_request.zone,
-        server_group=boot_request.group,
+        availability_zone=boot_request.zone, server_group=boot_request.group,
         scheduler_hints=boot_request.hints)
 
 

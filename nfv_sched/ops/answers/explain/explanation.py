@@ -76,9 +76,8 @@ def explain(state: states.State, subject: subjects.ExplainSubject, *,
             network for network, _groups in boot_request.ports])
     stages = {each.name: each for each in ran.filters}
     return document.Explained(
-        server=server.name if server else None,
-        server_id=server.uuid if server else None,
-        server_state=server.state if server else None, host=subject.present,
+        server=server and server.name, server_id=server and server.uuid,
+        server_state=server and server.state, host=subject.present,
         request=document.requested(boot_request),
         assumed=subject.assumed + _unknown_of(
             boot_request.flavor, answer.stage),
@@ -166,8 +165,7 @@ def weigh(ran: scheduling.Course,
             first_without_it=first_without(number))
             for number, (weighed, weights) in enumerate(zip(
                 ran.weighers, weighers))),
-        equal_hosts=len(best),
-        host_subset_size=(
+        equal_hosts=len(best), host_subset_size=(
             nova_internals.CONF.filter_scheduler.host_subset_size),
         read_at=read_at or None, age_seconds=snapshot.age(read_at))
 

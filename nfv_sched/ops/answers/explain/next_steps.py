@@ -70,9 +70,11 @@ def find(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
             like = requested.count * tuple(
                 [place.host for place in ran.places])
         if ran.reason is not None:
+            number = 1
+            if group is not None and group.policy == 'anti-affinity':
+                number = -(-requested.count // max(group.most_on_host, 1))
             if not bound:
-                yield from _larger_hosts(
-                    state, requested, _needed_hosts(requested.count, group))
+                yield from _larger_hosts(state, requested, number)
             return
     # Of what no empty host takes, no moves make room for more.
     steps = list(_moves(cloud, subject, options, seconds))
@@ -85,12 +87,6 @@ def find(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
 
 def _some(noun: str, number: int) -> str:
     return f'a {noun}' if number == 1 else f'{number} {noun}s'
-
-
-def _needed_hosts(count: int, group: snapshot.Group | None) -> int:
-    if group is None or group.policy != 'anti-affinity':
-        return 1
-    return -(-count // max(group.most_on_host, 1))
 
 
 def _larger_hosts(state: states.State, requested: request.BootRequest,

@@ -93,10 +93,7 @@ class Trials:
             self.fitting, key=lambda change: (-change.hosts, change.size)))
 
     def find_largest(self, several: Changes, ends: float) -> bool:
-        """Bisect for the largest that fits, if all smaller ones fit too.
-
-        :returns: whether one of them does
-        """
+        """Bisect for the largest that fits; return whether there is one."""
         largest = None
         low, high = 0, len(several)
         while low < high:
@@ -321,12 +318,12 @@ def _numa_nodes(state: states.State,
     for nodes in range(1, min(most, flavor.vcpus, _MOST_NODES) + 1):
         # Nova divides nothing with a remainder: without hw:numa_cpus.N and
         # hw:numa_mem.N it refuses such flavors (ImageNUMATopologyAsymmetric).
-        if nodes == _node_count(specs) or (
+        if nodes != _node_count(specs) and not (
                 flavor.vcpus % nodes or flavor.memory % nodes):
-            continue
-        yield Change(
-            f'{_NUMA_NODES}={nodes}{without}', _NODES, requested.with_specs(
-                {**other_specs, _NUMA_NODES: str(nodes)}), _NUMA_NODES)
+            yield Change(
+                f'{_NUMA_NODES}={nodes}{without}', _NODES,
+                requested.with_specs(
+                    {**other_specs, _NUMA_NODES: str(nodes)}), _NUMA_NODES)
 
 
 def _node_count(specs: Mapping[str, str]) -> int:

@@ -63,7 +63,6 @@ def sections(explanation: document.Explained,
              all_filters: bool = False) -> list[tuple[str, list[tables.Part]]]:
     """Return the sections that are not empty, each with its title.
 
-    :param hosts: the hosts to show, in order
     :param most: how many of them at most; None for all
     :param all_filters: whether to show filters that refuse no host
     """

@@ -237,8 +237,7 @@ def shadow_report(placed: Iterable[entry.PlacedServer], since: str = '',
         for name, policy in sorted({key[:2] for key in policies})]
     return ShadowReport(
         first_time=entries[0].time if entries else None,
-        last_time=entries[-1].time if entries else None,
-        servers=len(entries),
+        last_time=entries[-1].time if entries else None, servers=len(entries),
         refused=sum(each.change == _REFUSED for each in entries),
         elsewhere=sum(each.change == _ELSEWHERE for each in entries),
         counts=tuple([

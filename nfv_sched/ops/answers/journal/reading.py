@@ -116,10 +116,7 @@ def _read(directory: str, server: str | None, required: bool,
 
 
 def parse(text: bytes) -> entry.Entry:
-    """Return the entry in a line.
-
-    :raises entry.LineError: if there is none, or one of another version
-    """
+    """Return the entry in a line; raise LineError if none is of VERSION."""
     try:
         data = json.loads(text)
         version = data.pop('version')
