@@ -150,10 +150,7 @@ def liftable(case: _Case, room: host_count.FreeResources,
 
 def lift(case: _Case,
          limits: Collection[document.LostLimit]) -> host_count.GuestRequest:
-    """Return the request without some limits; see :func:`lifted_ratios`.
-
-    :param case: that of :func:`liftable`, which returned the limits
-    """
+    """Return the request of a ``liftable`` case without some limits."""
     for trial in _limit_trials(case):
         if trial.limit.on_any_host in limits:
             case = trial.without(case)
@@ -318,9 +315,8 @@ class _AllowedNodes(ty.NamedTuple):
     @property
     def numbers(self) -> tuple[int, ...] | None:
         """Numbers of these NUMA nodes; None if they are all."""
-        if self.cells == self.host.all_cells:
-            return None
-        return tuple(self.host.nodes(self.cells))
+        return None if self.cells == self.host.all_cells else tuple(
+            self.host.nodes(self.cells))
 
     def free(self, amounts: Sequence[int]) -> str:
         """Return, as text, what is free of the amounts of each NUMA node."""
@@ -434,10 +430,7 @@ def _of_devices(case: _Case) -> _Trial:
 
 def _devices_text(case: _Case, devices: pci.CandidateDevices | None,
                   missing: device_shortage.DeviceShortage | None) -> str:
-    """Return why there are too few PCI devices.
-
-    :param missing: the shortage if it did not matter where devices are
-    """
+    """Return why devices lack; ``missing`` are lacking wherever they are."""
     if devices is None:
         return 'PCI devices needed, the host has none'
     reason = reasons.devices_reason(

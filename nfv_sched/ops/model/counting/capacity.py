@@ -124,10 +124,6 @@ class FlavorCapacity:
         return sum(host.placement_grants for host in self.hosts.values())
 
     @property
-    def with_room(self) -> int:
-        return sum(host.fits > 0 for host in self.hosts.values())
-
-    @property
     def lost(self) -> tuple[document.LostCapacity, ...]:
         """Servers that Placement would grant and hosts do not take, by cause.
 
@@ -292,10 +288,7 @@ class Counting:
     def capacity(self, flavor: snapshot.Flavor,
                  hosts: Collection[str] | None = None,
                  image: Mapping[str, str] | None = None) -> FlavorCapacity:
-        """Count the servers of a flavor.
-
-        :param hosts: names of the hosts that count; None for all
-        """
+        """Count the servers of a flavor on hosts of these names; None: all."""
         chosen = self.hosts(hosts)
         ports = self._ports_of(flavor)
         try:
@@ -552,10 +545,7 @@ class CountedGuest:
 
     def _count(self, host: CountedHost, refusals: Sequence[HostLimit],
                ) -> tuple[document.HostFit, host_count.Count]:
-        """Count the servers on one host.
-
-        :returns: also the count of its NUMA cells and devices
-        """
+        """Count the servers on one host, and in its NUMA cells and devices."""
         allowed = self.grants.for_host(host.root)
         limits = self.limits_of(host)
         case = self.case(host, host.room)
@@ -641,10 +631,7 @@ class CountedGuest:
         self, host: CountedHost, room: host_count.FreeResources,
         lifted: frozenset[LostLimit] = _NOTHING_LIFTED,
     ) -> host_count.Case:
-        """Return one more server on a host, with its allocation ratios.
-
-        :param lifted: limits without which a count was made
-        """
+        """Return one more server on a host, without the lifted limits."""
         guest_request, state = self._counters[lifted].wanted, host.state
         cpu, ram = state.cpu_allocation_ratio, state.ram_allocation_ratio
         if cpu is None or ram is None:

@@ -32,8 +32,6 @@ class Footprint(ty.NamedTuple):
 class MovableGuest:
     """A set of servers that hosts treat alike, or of new ones of a flavor.
 
-    :param counted: one of them, as
-        :mod:`nfv_sched.ops.model.counting.capacity` counts it
     :param fixed: whether live migration cannot move its PCI devices
     :param hosts: hosts that filters are asked about at once, which is faster
     """
@@ -72,8 +70,7 @@ class Position:
     #: amounts of added less those of removed servers, for filters
     load: occupancy.Amounts = occupancy.NOTHING
     #: UUID of each added server -> what it occupies
-    came: Mapping[str, Footprint] = dataclasses.field(
-        default_factory=lambda: _NOTHING)
+    came: Mapping[str, Footprint] = dataclasses.field(default_factory=dict)
     #: UUIDs of removed servers that were on the host before
     left: frozenset[str] = frozenset()
 

@@ -7,6 +7,7 @@ NUMA node.
 """
 
 from collections.abc import Iterator, Sequence
+import dataclasses
 import typing as ty
 
 from nova import exception
@@ -89,21 +90,16 @@ class Granted(ty.NamedTuple):
     allocations: placement.Allocations
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Grants:
-    """The servers that Placement grants to one request, host by host.
+    """The servers that Placement grants to one request, host by host."""
 
-    :param model: resource providers; unchanged after each call
-    :param queries: of the scheduler, in its order; see :class:`Granted`
-    """
-
-    def __init__(self, model: placement.Placement,
-                 queries: Sequence[placement.Query]):
-        self._model = model
-        self.queries = queries
+    model: placement.Placement  #: resource providers; unchanged by each call
+    queries: Sequence[placement.Query]  #: of the scheduler, in its order
 
     @property
     def unverified(self) -> tuple[placement.Unknown, ...]:
-        return self._model.unverified(self.queries[0])
+        return self.model.unverified(self.queries[0])
 
     @property
     def simple(self) -> bool:
@@ -112,7 +108,6 @@ class Grants:
 
     def for_host(self, root: str) -> Granted:
         """Return how many servers a host is granted one after the other."""
-        model = self._model
         counts: list[int] = []
         allocations: dict[str, dict[str, int]] = {}
         try:
@@ -120,7 +115,7 @@ class Grants:
                 counts.append(0)
                 # What a query has been granted is gone for the next.
                 for count, amounts in self._grants_of_query(root, query):
-                    model.take(amounts)
+                    self.model.take(amounts)
                     for uuid, of_provider in amounts.items():
                         resource_provider.add(allocations.setdefault(
                             uuid, {}), of_provider.items())
@@ -128,13 +123,13 @@ class Grants:
         finally:
             # The providers are those of the simulated cloud, on which all
             # flavors are counted.
-            model.give(allocations)
+            self.model.give(allocations)
         believed = next((count for query, count in zip(self.queries, counts)
                          if self._has_classes(root, query)), 0)
         return Granted(believed, sum(counts), allocations)
 
     def _has_classes(self, root: str, query: placement.Query) -> bool:
-        tree = self._model.tree(root)
+        tree = self.model.tree(root)
         return bool(tree) and query.choice.shares(tree).own.keys() <= (
             tree[0].inventories.keys())
 
@@ -144,14 +139,14 @@ class Grants:
 
         The caller must take these allocations before it asks for the next.
         """
-        tree = self._model.tree(root)
+        tree = self.model.tree(root)
         if query.unsupported or not tree:
             return
         if query.choice.shares(tree).groups:
             # Devices of a tree may be of several providers, so they are taken
             # one server after the other.
             for _number in range(MANY):
-                candidate = self._model.first_candidate(root, query)
+                candidate = self.model.first_candidate(root, query)
                 if candidate is None:
                     return
                 yield 1, placement.allocations_of(candidate)
@@ -186,7 +181,7 @@ class Grants:
             return []
         best = next((query for query in self.queries
                      if self._has_classes(root, query)), self.queries[0])
-        if not (tree := self._model.tree(root)):
+        if not (tree := self.model.tree(root)):
             return [HostLimit(BindingKind.PLACEMENT,
                               why='no resource provider in Placement')]
         if best.unsupported:
@@ -196,8 +191,8 @@ class Grants:
         # Another choice of devices may have let more servers in than granted.
         more = {root: {name: (guests - granted.count) * amount for name, amount
                        in best.choice.shares(tree).own.items()}}
-        self._model.take(granted.allocations)
-        self._model.take(more)
+        self.model.take(granted.allocations)
+        self.model.take(more)
         try:
             missing = [each for requirement in best.host_requirements
                        if (each := requirement.missing(tree))]
@@ -205,8 +200,8 @@ class Grants:
                     choice := best.choice.missing(tree)):
                 missing = [choice]
         finally:
-            self._model.give(more)
-            self._model.give(granted.allocations)
+            self.model.give(more)
+            self.model.give(granted.allocations)
         return list(dict.fromkeys(map(_limit_of, sorted(
             missing, key=lambda each: each.kind))))
 

@@ -24,8 +24,6 @@ def connection(service_type: str, name: str, error: type[Exception],
                ) -> Iterator[sdk_connection.Connection]:
     """Connect to a service, within this context.
 
-    :param service_type: such as ``image``
-    :param name: of the service, for people
     :param error: raised if the account cannot be used
     """
     conf = database.CONF
@@ -48,7 +46,6 @@ def reading(connection: sdk_connection.Connection, name: str,
             error: type[Exception]) -> Iterator[None]:
     """Limit the size and time of what is read within this context.
 
-    :param name: of what is read, for people
     :param error: raised if it cannot be read
     """
     if connection.session.timeout is None:

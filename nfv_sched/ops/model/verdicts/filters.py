@@ -104,10 +104,11 @@ def _verdict(
     note = notes.note_of(spec)
     if (shadow_note := note.shadow) is not None:
         shadowed[name] = {
-            host: _refusal(name, reason) for host, (_name, reason)
-            in shadow_note.rejected.items()}
+            host: values.of_reason(name, refusals.resolve(reason))
+            for host, (_name, reason) in shadow_note.rejected.items()}
     refused = [host.host for host in hosts if host.host not in passed]
-    by_host = {host: _refusal(name, reason) for host, reason in note.rejected}
+    by_host = {host: values.of_reason(name, refusals.resolve(reason))
+               for host, reason in note.rejected}
     silent = set(refused) - by_host.keys()
     # Nova's own filters give reasons in debug logs at most, so these are
     # worked out.
@@ -119,10 +120,6 @@ def _verdict(
             if host.host in silent:
                 by_host[host.host] = _reason(name, host, spec, note)
     return {host: by_host[host] for host in refused}
-
-
-def _refusal(name: str, reason: reasons.Lazy) -> values.HostRefusal:
-    return values.of_reason(name, refusals.resolve(reason))
 
 
 def _one_by_one(name: str, inner: ty.Any,
@@ -208,10 +205,7 @@ def alone(
 
 def _reason(name: str, host_state: ty.Any, spec: objects.RequestSpec,
             note: notes.RequestNote) -> values.HostRefusal:
-    """Return why a filter of Nova refuses a host, as far as that is known.
-
-    :param host_state: ``nova.scheduler.host_manager.HostState``, fresh
-    """
+    """Return why a filter of Nova refuses a fresh HostState, if known."""
     refusal = _refuse()
     # The record of the host may be malformed.
     with contextlib.suppress(Exception):
@@ -286,10 +280,9 @@ def _pci(host_state, spec, note):
     devices = visit.resources(host_state).devices(
         note.read(spec), visit.first_mapping(host_state))
     missing = None if devices is None else pci_shortage.find(devices)
-    if missing is None:
-        return _refuse()
-    return values.of_reason('', reasons.devices_reason(
-        missing, reasons.CAPACITY, shortage.PCI_DEVICES))
+    return _refuse() if missing is None else values.of_reason(
+        '', reasons.devices_reason(
+            missing, reasons.CAPACITY, shortage.PCI_DEVICES))
 
 
 def _aggregate_specs(host_state, spec):

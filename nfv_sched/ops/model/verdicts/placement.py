@@ -3,6 +3,7 @@
 
 import collections
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+import functools
 import typing as ty
 
 from nfv_sched.ops.model.verdicts import values
@@ -104,28 +105,27 @@ def _lacks(unmet: _Unmet,
 
 def _need_of(requirement: requirements.Requirement,
              names: Mapping[str, str]) -> values.PlacementNeed:
-    text = sentences.title(requirement, names)
-    kind = requirement.kind.name.lower()
+    need = functools.partial(
+        values.PlacementNeed, sentences.title(requirement, names),
+        requirement.kind.name.lower())
     match requirement:
         case requirements.TreeRequirement():
-            return values.PlacementNeed(
-                text, kind, host=names.get(requirement.uuid, requirement.uuid))
+            return need(host=names.get(requirement.uuid, requirement.uuid))
         case requirements.TraitRequirement():
-            return values.PlacementNeed(
-                text, kind, traits=(requirement.trait,))
+            return need(traits=(requirement.trait,))
         case requirements.AggregateRequirement():
-            return values.PlacementNeed(text, kind, aggregates=tuple(sorted(
+            return need(aggregates=tuple(sorted(
                 names.get(uuid, uuid) for uuid in requirement.aggregates)))
         case requirements.ResourceRequirement():
-            return values.PlacementNeed(text, kind, resources={
+            return need(resources={
                 requirement.resource_class: requirement.amount})
         case requirements.GroupRequirement():
-            return values.PlacementNeed(
-                text, kind, resources=dict(requirement.amounts),
+            return need(
+                resources=dict(requirement.amounts),
                 traits=tuple(sorted(requirement.traits)),
                 forbidden_traits=tuple(sorted(requirement.forbidden)),
                 count=len(requirement.suffixes))
-    return values.PlacementNeed(text, kind)
+    return need()
 
 
 def _requirements_to_drop(
