@@ -4,6 +4,7 @@
 
 import contextlib
 import copy
+import logging
 import textwrap
 
 import fixtures
@@ -12,6 +13,7 @@ from nfv_sched.ops.cloud.cloud_file import loader
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import nova_internals
+from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import state
 from nfv_sched.tests import base
 
@@ -82,10 +84,22 @@ def facts(topology):
         for cell in topology.cells]
 
 
+@contextlib.contextmanager
+def simulation(text: str, seed: int = 0, progress=None):
+    """A simulation, with Nova's configuration set up for it."""
+    with configuration.defaults() as defaults:
+        scenario = loader.loads(text, 'cloud.yaml', defaults,
+                                nova_internals.extra_spec_problem)
+        with configuration.overrides(scenario, seed=seed):
+            yield engine.Simulation(state.State(scenario), progress)
+
+
 class SimulatorTestCase(base.TestCase):
     """Runs clouds given as text, or steps of the cloud ``HEAD``."""
 
     HEAD = CLOUD
+
+    simulation = staticmethod(simulation)
 
     def setUp(self):
         super().setUp()
@@ -95,18 +109,15 @@ class SimulatorTestCase(base.TestCase):
         steps = textwrap.dedent(steps)
         return head + 'steps:\n' + textwrap.indent(steps, '  ')
 
-    @contextlib.contextmanager
-    def simulation(self, text: str, seed: int = 0, progress=None):
-        """A simulation, with Nova's configuration set up for it."""
-        with configuration.defaults() as defaults:
-            scenario = loader.loads(text, 'cloud.yaml', defaults,
-                                    nova_internals.extra_spec_problem)
-            with configuration.overrides(scenario, seed=seed):
-                yield engine.Simulation(state.State(scenario), progress)
+    def recorded(self, text: str):
+        """A snapshot of the cloud after its steps."""
+        with self.simulation(text) as simulated:
+            simulated.run()
+            return record.cloud(simulated.state)
 
     def run_cloud(self, text: str, seed: int = 0) -> engine.SimulationResult:
-        with self.simulation(text, seed) as simulation:
-            return simulation.run()
+        with self.simulation(text, seed) as simulated:
+            return simulated.run()
 
     def met(self, steps: str, head: str = '') -> engine.SimulationResult:
         """Run steps that do what they are expected to."""
@@ -156,3 +167,12 @@ class SimulatorTestCase(base.TestCase):
             for host in simulation.state.hosts.values()
         }, copy.deepcopy(
             dict(simulation.state.placement.allocations))
+
+
+class QuietTestCase(SimulatorTestCase):
+    """Runs them without log messages, of which some are very long."""
+
+    def setUp(self):
+        super().setUp()
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clouds on which servers were booted and moved, as they are then."""
 
-import contextlib
 import functools
 import random
 
 import yaml
 
-from nfv_sched.ops.cloud.cloud_file import loader
-from nfv_sched.ops.simulator import configuration
-from nfv_sched.ops.simulator import engine
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import record
-from nfv_sched.ops.simulator import state
 from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.simulator import base as simulator_base
 
 CLOUD = base.cloud_file("""\
 options:
@@ -103,37 +98,17 @@ def text(steps: list) -> str:
     return CLOUD + made + yaml.safe_dump({'steps': steps})
 
 
-@contextlib.contextmanager
-def simulation(steps: list):
-    with _simulation(text(steps)) as found:
-        yield found
-
-
-@contextlib.contextmanager
-def _simulation(cloud_file: str):
-    with configuration.defaults() as defaults:
-        cloud = loader.loads(cloud_file, 'cloud.yaml', defaults,
-                             nova_internals.extra_spec_problem)
-        with configuration.overrides(cloud, seed=0):
-            yield engine.Simulation(state.State(cloud))
-
-
 def of_text(cloud_file: str):
-    """The cloud after the steps of a cloud file."""
-    return _run(_simulation(cloud_file))[0]
-
-
-def after(steps: list):
     """Return (the snapshot, the simulation) once the ledger is published."""
-    return _run(simulation(steps))
-
-
-def _run(simulated):
-    with simulated as found:
+    with simulator_base.simulation(cloud_file) as found:
         for step in found.state.scenario.steps:
             found.step(step)
         found.state.network.refresh()
         return record.cloud(found.state), found
+
+
+def after(steps: list):
+    return of_text(text(steps))
 
 
 def steps(seed: int, count: int) -> list:

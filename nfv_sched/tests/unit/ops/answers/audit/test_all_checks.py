@@ -53,7 +53,7 @@ class FaultsTest(base.TestCase):
 
     def test_devices_in_placement(self):
         """Those of a server are those that Placement allocates to it."""
-        cloud = clouds.of_text("""\
+        cloud, _simulation = clouds.of_text("""\
 pci_in_placement: true
 pci_aliases: {qat: {type: standard, resource_class: CUSTOM_QAT}}
 hosts:

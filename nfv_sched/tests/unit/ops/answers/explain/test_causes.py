@@ -8,7 +8,6 @@ from nfv_sched.ops.answers.explain import rendering
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.model.verdicts import values
-from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops.answers.explain import clouds
@@ -224,9 +223,7 @@ steps:
     POLICY = ', nfv:vswitch_numa_affinity: strict'
 
     def explain_server(self, specs, networks):
-        with self.simulation(self.HOSTS % (specs, networks)) as simulation:
-            simulation.run()
-            cloud = record.cloud(simulation.state)
+        cloud = self.recorded(self.HOSTS % (specs, networks))
         with start.started(cloud) as state:
             asked = subject.server(cloud, state, 's')
             return explanation.explain(state, asked)

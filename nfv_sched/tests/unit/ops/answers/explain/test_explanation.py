@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
-import logging
 
 import fixtures
 from nova import exception
@@ -55,12 +54,7 @@ steps:
 """
 
 
-class ExplanationTestCase(base.SimulatorTestCase):
-
-    def setUp(self):
-        super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
+class ExplanationTestCase(base.QuietTestCase):
 
     def explain(self, vcpus=2, memory=1024, text=CLOUD, state=None,
                 present=None, relax_seconds=60, hints=None, group=None,
@@ -128,9 +122,7 @@ steps: [{boot: s, flavor: small}]
         self.assertIn('5000000 arrangements', refusal.why)
 
     def test_host_without_mapping(self):
-        with self.simulation(CLOUD) as simulation:
-            simulation.run()
-            cloud = record.cloud(simulation.state)
+        cloud = self.recorded(CLOUD)
         cloud = dataclasses.replace(cloud, hosts=tuple(
             dataclasses.replace(host, mapped=host.name == 'shut')
             for host in cloud.hosts))
@@ -288,19 +280,15 @@ class UnknownNameTest(ExplanationTestCase):
             self.assertIn(found.placement.refused, found.reason)
             self.assertEqual({(found.placement.refused,)},
                              {host.misses for host in found.hosts})
-            with self.simulation(CLOUD) as simulation:
-                simulation.run()
-                cloud = record.cloud(simulation.state)
-            counted, = capacity.capacities(cloud, [snapshot.Flavor(
-                name='f', vcpus=1, memory=64, extra_specs=specs)])
+            counted, = capacity.capacities(self.recorded(CLOUD), [
+                snapshot.Flavor(
+                    name='f', vcpus=1, memory=64, extra_specs=specs)])
             self.assertEqual(0, counted.fits)
             self.assertIn(found.placement.refused, counted.error)
 
     def test_not_read(self):
         """Of an older snapshot, what is not certain is said."""
-        with self.simulation(CLOUD) as simulation:
-            cloud = dataclasses.replace(
-                record.cloud(simulation.state), traits=None)
+        cloud = dataclasses.replace(self.recorded(CLOUD), traits=None)
         with start.started(cloud) as state:
             found = self.explain(
                 state=state, hw__cpu_policy='dedicated',
@@ -309,14 +297,12 @@ class UnknownNameTest(ExplanationTestCase):
         self.assertEqual(
             (placement.Unknown('trait', 'CUSTOM_NOWHERE'),),
             found.placement.unverified)
-        self.assertTrue(any(
-            'CUSTOM_NOWHERE' in text for text in found.assumed))
+        self.assertIn('CUSTOM_NOWHERE', ' '.join(found.assumed))
 
     def test_accelerators(self):
         found = self.explain(hw__cpu_policy='dedicated',
                              accel__device_profile='gpus')
-        self.assertTrue(any(
-            'accel:device_profile' in text for text in found.assumed))
+        self.assertIn('accel:device_profile', ' '.join(found.assumed))
 
 
 class _Weigher:

@@ -8,7 +8,6 @@ and so does the first, ``NFV_SCHED_EXPLAIN_FIRST``.
 
 import collections
 import dataclasses
-import logging
 import os
 import random
 
@@ -30,12 +29,10 @@ CASES = int(os.environ.get('NFV_SCHED_EXPLAIN_CASES', '60'))
 FIRST = int(os.environ.get('NFV_SCHED_EXPLAIN_FIRST', '0'))
 
 
-class GeneratedTest(base.SimulatorTestCase):
+class GeneratedTest(base.QuietTestCase):
 
     def setUp(self):
         super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
         self.seen = collections.Counter()
 
     def passes(self, state, asked, name) -> bool:

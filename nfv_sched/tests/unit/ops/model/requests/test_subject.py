@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
-import logging
 
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.cloud import anonymize
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.requests import subject
-from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests.unit.ops.simulator import base
 
@@ -18,15 +16,11 @@ STEPS = """
 """
 
 
-class SubjectTest(base.SimulatorTestCase):
+class SubjectTest(base.QuietTestCase):
 
     def setUp(self):
         super().setUp()
-        logging.disable(logging.CRITICAL)
-        self.addCleanup(logging.disable, logging.NOTSET)
-        with self.simulation(self.cloud(STEPS)) as simulation:
-            simulation.run()
-            self.found = record.cloud(simulation.state)
+        self.found = self.recorded(self.cloud(STEPS))
 
     def explain(self, about, relax_seconds=0):
         with start.started(self.found) as state:
@@ -126,9 +120,7 @@ steps:
 
     def setUp(self):
         super().setUp()
-        with self.simulation(self.CLOUD) as simulation:
-            simulation.run()
-            cloud = record.cloud(simulation.state)
+        cloud = self.recorded(self.CLOUD)
         # Nova keeps no networks of a server that never had a host.
         self.found = dataclasses.replace(cloud, servers=tuple(
             server if server.host else dataclasses.replace(server, ports=())
