@@ -9,23 +9,18 @@ from nfv_sched.tests.unit.ops import small_clouds
 
 def _shared_node():
     """Return a host whose NUMA node has two shared CPUs."""
-    host = small_clouds.host('one', dataclasses.replace(
-        small_clouds.node(0), shared=frozenset((0, 1)),
-        dedicated=frozenset(range(2, 8)), shared_used=1))
-    return dataclasses.replace(host, providers=(dataclasses.replace(
-        host.providers[0], inventories={
-            **host.providers[0].inventories,
-            'VCPU': snapshot.Inventory(total=2, ratio=4.0, max_unit=8)}),))
+    return small_clouds.stocked(
+        small_clouds.host('one', dataclasses.replace(
+            small_clouds.node(0), shared=frozenset((0, 1)),
+            dedicated=frozenset(range(2, 8)), shared_used=1)),
+        VCPU=snapshot.Inventory(total=2, ratio=4.0, max_unit=8))
 
 
 def _little_memory():
     """A host that has reserved most memory in Placement."""
     host = small_clouds.host()
-    provider = host.providers[0]
-    return dataclasses.replace(host, providers=(dataclasses.replace(
-        provider, inventories={
-            **provider.inventories, 'MEMORY_MB': dataclasses.replace(
-                provider.inventories['MEMORY_MB'], reserved=61440)}),))
+    return small_clouds.stocked(host, MEMORY_MB=dataclasses.replace(
+        host.providers[0].inventories['MEMORY_MB'], reserved=61440))
 
 
 def _with_gpus():
@@ -38,7 +33,7 @@ def _with_gpus():
         for used in (0, 1))))
 
 
-def _card(**more):
+def card(**more):
     """A cloud with a PF and its VF, which no claim gets together."""
     vf = small_clouds.device(1, 1)
     pf = dataclasses.replace(
@@ -87,7 +82,7 @@ LIMITED = {
         near={'pci_passthrough__alias': 'nic:1',
               'hw__pci_numa_affinity_policy': 'required'},
         many={'vcpus': 2, 'pci_passthrough__alias': 'nic:3'}),
-    'one card': dataclasses.replace(_card(), flavors=(small_clouds.flavor(
+    'one card': dataclasses.replace(card(), flavors=(small_clouds.flavor(
         name='both', pci_passthrough__alias='pf:1,vf:1'),)),
     'trait': _cloud(_HOST(), _HOST('two', traits=['CUSTOM_FAST']),
                     fast={'trait__CUSTOM_FAST': 'required'}),

@@ -69,6 +69,13 @@ def host(name='one', *nodes, devices=(), network=None, traits=(), **fields):
         **fields)
 
 
+def stocked(host, **inventories):
+    """The host with other inventories of its compute node in Placement."""
+    root, *nested = host.providers
+    return dataclasses.replace(host, providers=(dataclasses.replace(
+        root, inventories={**root.inventories, **inventories}), *nested))
+
+
 def near(node, *physnets):
     return dataclasses.replace(node, physnets=node.physnets | set(physnets))
 
@@ -90,6 +97,22 @@ def cloud(*hosts, filters=FILTERS, aggregates=(), servers=(), flavors=(),
             'pci': {'alias': [
                 '{"name": "nic", "vendor_id": "8086", "product_id": "154d", '
                 '"device_type": "type-VF"}']}, **options})
+
+
+def crowded(most):
+    """A cloud of host one, which takes so many servers at most."""
+    return cloud(host(), filter_scheduler={
+        'enabled_filters': [*FILTERS, 'NumInstancesFilter'],
+        'max_instances_per_host': most})
+
+
+def limited(ports, **fields):
+    """A cloud of host one, whose switch carries so many ports, of 7."""
+    return cloud(
+        host(network=snapshot.HostNetwork(
+            vswitch_ports=ports, security_rules=0)),
+        nfv_sched={'vswitch_ports_per_node': 8, 'vswitch_physical_ports': 1},
+        **fields)
 
 
 def flavor(vcpus=4, name='pinned', memory=None, **specs):

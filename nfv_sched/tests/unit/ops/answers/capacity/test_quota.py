@@ -4,7 +4,6 @@ import os
 
 import fixtures
 from keystoneauth1 import loading as ks_loading
-from testtools import matchers
 
 from nfv_sched.nova import database
 from nfv_sched.ops.answers.capacity import quota
@@ -52,19 +51,17 @@ class KeystoneTest(base.TestCase):
                     'a' * 32, quota.project_id(connection, name))
         with quota.keystone() as connection:
             api.stop()
-            exc = self.assertRaises(
-                quota.QuotaError, quota.project_id, connection, 'telco')
-        self.assertThat(str(exc), matchers.StartsWith(
-            'Keystone cannot be read: '))
+            self.assertRaisesRegex(
+                quota.QuotaError, '^Keystone cannot be read: ',
+                quota.project_id, connection, 'telco')
 
     def test_no_account(self):
         self.configure()
         with quota.keystone() as connection:
-            exc = self.assertRaises(
-                quota.QuotaError, quota.project_id, connection, 'telco')
-        self.assertThat(str(exc), matchers.StartsWith(
-            'Keystone cannot be read: '))
+            self.assertRaisesRegex(
+                quota.QuotaError, '^Keystone cannot be read: ',
+                quota.project_id, connection, 'telco')
         self.configure(auth_type='nonsense')
-        exc = self.assertRaises(quota.QuotaError, quota.keystone().__enter__)
-        self.assertThat(str(exc), matchers.StartsWith(
-            'no connection to Keystone: '))
+        self.assertRaisesRegex(
+            quota.QuotaError, '^no connection to Keystone: ',
+            quota.keystone().__enter__)

@@ -56,12 +56,8 @@ class TestDeparture(running.RunningTestCase):
             uuid='x', name='x', host='one', cell='cell1', state='active',
             flavor=small_clouds.flavor(1),
             ports=(snapshot.Port(id='p', rules=0),))
-        cloud = small_clouds.cloud(
-            small_clouds.host(network=snapshot.HostNetwork(
-                vswitch_ports=5, security_rules=0)),
-            servers=(server,), flavors=(small_clouds.flavor(2),),
-            nfv_sched={'vswitch_ports_per_node': 8,
-                       'vswitch_physical_ports': 1})
+        cloud = small_clouds.limited(
+            5, servers=(server,), flavors=(small_clouds.flavor(2),))
         self.assertEqual(({'one': 2}, {'one': 'x'}),
                          self.smallest(cloud, 'pinned'))
         self.assertEqual(({'one': 1}, {}),

@@ -23,6 +23,15 @@ STRICT = (Kind.POLICY, 'nfv:vswitch_numa_affinity=strict')
 COUNTING = (Kind.FILTER, 'NumInstancesFilter')
 
 
+def in_placement(filters, host):
+    """A cloud of a host whose PCI devices are in Placement."""
+    cloud = small_clouds.cloud(
+        dataclasses.replace(host, providers=()), filter_scheduler={
+            'enabled_filters': list(filters), 'pci_in_placement': True})
+    cloud.options['pci']['report_in_placement'] = True
+    return cloud
+
+
 class CapacityTestCase(base.TestCase):
 
     def setUp(self):
@@ -44,18 +53,26 @@ class CapacityTestCase(base.TestCase):
 
 
 class TestCounts(CapacityTestCase):
+    NIC = small_clouds.flavor(pci_passthrough__alias='nic:1')
+
+    def two_cards(self, near, *filters):
+        """A VF of each of two cards in Placement; node 1 has free CPUs.
+
+        :param near: NUMA node of the first; the other is on the other node
+        """
+        return in_placement(filters, small_clouds.host(
+            'one', small_clouds.node(0, range(8)), small_clouds.node(1),
+            devices=tuple([
+                small_clouds.device(number, node,
+                                    parent=f'0000:{number:02x}:00.0')
+                for number, node in ((1, near), (2, 1 - near))])))
 
     def test_more_than_placement_knows(self):
         """Guests that are granted VCPU, as too much PCPU is allocated."""
-        host = small_clouds.host('one')
-        root = host.providers[0]
-        host = dataclasses.replace(host, providers=(dataclasses.replace(
-            root, inventories={
-                **root.inventories,
-                'PCPU': dataclasses.replace(root.inventories['PCPU'],
-                                            used=12),
-                'VCPU': snapshot.Inventory(total=16, max_unit=16)}),))
-        found = self.count(small_clouds.cloud(host))
+        found = self.count(small_clouds.cloud(small_clouds.stocked(
+            small_clouds.host(),
+            PCPU=snapshot.Inventory(total=16, max_unit=16, used=12),
+            VCPU=snapshot.Inventory(total=16, max_unit=16))))
         self.assertEqual((4, 4), (found.fits, found.placement))
 
     def test_request_filters_of_nova(self):
@@ -83,15 +100,11 @@ class TestCounts(CapacityTestCase):
 
     def test_shared_vcpus_per_core(self):
         """A limit of 0 is none, so CPUs for pinned guests end the count."""
-        node = dataclasses.replace(
-            small_clouds.node(0), shared=frozenset((0, 1)),
-            dedicated=frozenset(range(2, 8)))
-        host = small_clouds.host('one', node)
-        host = dataclasses.replace(host, providers=(dataclasses.replace(
-            host.providers[0], inventories={
-                **host.providers[0].inventories,
-                'VCPU': snapshot.Inventory(
-                    total=2, ratio=4.0, max_unit=2)}),))
+        host = small_clouds.stocked(
+            small_clouds.host('one', dataclasses.replace(
+                small_clouds.node(0), shared=frozenset((0, 1)),
+                dedicated=frozenset(range(2, 8)))),
+            VCPU=snapshot.Inventory(total=2, ratio=4.0, max_unit=2))
         flavor = small_clouds.flavor(
             2, hw__cpu_policy='mixed', hw__cpu_dedicated_mask='^0',
             nfv__shared_vcpu='0')
@@ -106,47 +119,22 @@ class TestCounts(CapacityTestCase):
         With no filter that knows NUMA nodes the claim fails if Placement
         offers first a device that is near none of the free CPUs.
         """
-        cloud = small_clouds.cloud(
-            dataclasses.replace(small_clouds.host(
-                'one', small_clouds.node(0, range(8)), small_clouds.node(1),
-                devices=tuple([
-                    small_clouds.device(number, 2 - number,
-                                        parent=f'0000:{number:02x}:00.0')
-                    for number in (1, 2)])), providers=()),
-            filter_scheduler={'enabled_filters': ['PciPassthroughFilter'],
-                              'pci_in_placement': True})
-        cloud.options['pci']['report_in_placement'] = True
-        flavor = small_clouds.flavor(pci_passthrough__alias='nic:1')
-        found = capacity.capacities(cloud, [flavor] * 8)
+        found = capacity.capacities(
+            self.two_cards(1, 'PciPassthroughFilter'), [self.NIC] * 8)
         self.assertEqual([1] * 8, [each.fits for each in found])
 
     def test_nova_drops_candidates(self):
         """Its own filter of NUMA nodes does, whichever Placement offers."""
-        flavor = small_clouds.flavor(pci_passthrough__alias='nic:1')
         for near in (0, 1):
-            host = dataclasses.replace(small_clouds.host(
-                'one', small_clouds.node(0, range(8)), small_clouds.node(1),
-                devices=tuple([
-                    small_clouds.device(number, node,
-                                        parent=f'0000:{number:02x}:00.0')
-                    for number, node in ((1, near), (2, 1 - near))])),
-                providers=())
-            cloud = small_clouds.cloud(host, filter_scheduler={
-                'enabled_filters': [
-                    'PciPassthroughFilter', 'NUMATopologyFilter'],
-                'pci_in_placement': True})
-            cloud.options['pci']['report_in_placement'] = True
-            self.assertEqual(1, self.count(cloud, flavor).fits, near)
+            self.assertEqual(1, self.count(self.two_cards(
+                near, 'PciPassthroughFilter', 'NUMATopologyFilter'),
+                self.NIC).fits, near)
 
 
 class TestBinding(CapacityTestCase):
 
     def test_ports(self):
-        cloud = small_clouds.cloud(
-            small_clouds.host(network=snapshot.HostNetwork(
-                vswitch_ports=5, security_rules=0)),
-            nfv_sched={'vswitch_ports_per_node': 8,
-                       'vswitch_physical_ports': 1})
+        cloud = small_clouds.limited(5)
         found = self.count(cloud)
         self.assertEqual((2, 4), (found.fits, found.placement))
         self.assertEqual('1 vSwitch ports needed, 0 of 8 left',
@@ -194,24 +182,17 @@ class TestLostServers(CapacityTestCase):
 
     def test_ports(self):
         """The policy takes two of four, the limit one of these."""
-        cloud = small_clouds.cloud(
-            small_clouds.host(network=snapshot.HostNetwork(
-                vswitch_ports=6, security_rules=0)),
-            nfv_sched={'vswitch_ports_per_node': 8,
-                       'vswitch_physical_ports': 1})
         self.assertEqual(
-            {Kind.PORTS: 1, ('and', Kind.PORTS, STRICT): 2}, self.lost(cloud))
+            {Kind.PORTS: 1, ('and', Kind.PORTS, STRICT): 2},
+            self.lost(small_clouds.limited(6)))
 
     def test_filter_that_counts_guests(self):
         """It takes three, which are more than the policy leaves."""
         for most, lost in (
                 (3, {STRICT: 1, ('and', COUNTING, STRICT): 1}),
                 (1, {COUNTING: 1, ('and', COUNTING, STRICT): 2})):
-            self.assertEqual(lost, self.lost(small_clouds.cloud(
-                small_clouds.host(), filter_scheduler={
-                    'enabled_filters': [
-                        *small_clouds.FILTERS, 'NumInstancesFilter'],
-                    'max_instances_per_host': most})), most)
+            self.assertEqual(
+                lost, self.lost(small_clouds.crowded(most)), most)
 
 
 class TestOddRecords(CapacityTestCase):
@@ -285,12 +266,8 @@ class TestOddRecords(CapacityTestCase):
 
     def test_a_vf_without_parent(self):
         """Nova cannot put it into Placement."""
-        host = dataclasses.replace(small_clouds.host(
-            'one', devices=(small_clouds.device(1, 1),)), providers=())
-        cloud = small_clouds.cloud(host, filter_scheduler={
-            'enabled_filters': list(small_clouds.FILTERS),
-            'pci_in_placement': True})
-        cloud.options['pci']['report_in_placement'] = True
+        cloud = in_placement(small_clouds.FILTERS, small_clouds.host(
+            'one', devices=(small_clouds.device(1, 1),)))
         self.assertEqual(4, self.count(cloud).fits)
         self.assertEqual(0, self.count(cloud, small_clouds.flavor(
             pci_passthrough__alias='nic:1')).fits)
@@ -361,12 +338,7 @@ class TestLimitingFilter(CapacityTestCase):
                 (4, [COUNTING, Kind.CPUS], False),
                 (3, [COUNTING], True),
                 (5, [Kind.CPUS], True)):
-            cloud = small_clouds.cloud(
-                small_clouds.host('one'), filter_scheduler={
-                    'enabled_filters': [
-                        *small_clouds.FILTERS, 'NumInstancesFilter'],
-                    'max_instances_per_host': most})
-            host = self.count(cloud).hosts['one']
+            host = self.count(small_clouds.crowded(most)).hosts['one']
             self.assertEqual(min(most, 4), host.fits)
             found = [each for each in host.limits
                      if each.kind is not Kind.RESOURCE_CLASS]

@@ -20,6 +20,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.counting import document
 from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops import limited_clouds
 from nfv_sched.tests.unit.ops import small_clouds
 from nfv_sched.tests.unit import test_example_rule
 
@@ -29,13 +30,16 @@ CLOUD = small_clouds.cloud(
     small_clouds.host('two'))
 #: Its hosts, whose small pages are all for the platform.
 HUGE = dataclasses.replace(CLOUD, hosts=tuple(
-    dataclasses.replace(host, providers=tuple(
-        dataclasses.replace(provider, inventories={
-            **provider.inventories, 'MEMORY_MB': dataclasses.replace(
-                provider.inventories['MEMORY_MB'], reserved=sum(
-                    pages.total * pages.size // 1024 for node in host.nodes
-                    for pages in node.pages if pages.size == 4))})
-        for provider in host.providers)) for host in CLOUD.hosts))
+    small_clouds.stocked(host, MEMORY_MB=dataclasses.replace(
+        host.providers[0].inventories['MEMORY_MB'], reserved=sum(
+            pages.total * pages.size // 1024 for node in host.nodes
+            for pages in node.pages if pages.size == 4)))
+    for host in CLOUD.hosts))
+#: They take servers with shared vCPUs.
+WITH_VCPUS = tuple(
+    small_clouds.stocked(
+        host, VCPU=snapshot.Inventory(total=16, max_unit=16))
+    for host in CLOUD.hosts)
 #: A server without NUMA nodes runs on one of its hosts.
 FLOATING = dataclasses.replace(CLOUD, servers=(snapshot.Server(
     uuid='u', name='vm', host='one',
@@ -44,17 +48,7 @@ FLOATING = dataclasses.replace(CLOUD, servers=(snapshot.Server(
 REQUIRED = dataclasses.replace(CLOUD, options={**CLOUD.options, 'pci': {
     'alias': [CLOUD.options['pci']['alias'][0].replace(
         '{', '{"numa_policy": "required", ')]}})
-_VF = small_clouds.device(1, 1)
-_PF = dataclasses.replace(_VF, kind='type-PF', address='0000:01:00.0',
-                          tags={'address': '0000:01:00.0'})
-#: A PF and its only VF.
-CARD = small_clouds.cloud(
-    small_clouds.host('one', devices=(_PF, dataclasses.replace(
-        _VF, parent=_PF.address, tags=_PF.tags))),
-    pci={'alias': [
-        f'{{"name": "{kind.lower()}", "device_type": "type-{kind}", '
-        '"vendor_id": "8086", "product_id": "154d"}'
-        for kind in ('PF', 'VF')]})
+CARD = limited_clouds.card()
 PLACES = small_clouds.cloud(
     *CLOUD.hosts, filters=small_clouds.FILTERS)
 STOCK = small_clouds.cloud(
@@ -597,18 +591,10 @@ class RulesTest(base.TestCase):
                     self.assertIn('='.join(key_and_value), result.do)
 
     def test_several_policies_without_topology(self):
-        cloud = small_clouds.cloud(small_clouds.host('one'), small_clouds.host(
-            'two'), filters=small_clouds.FILTERS)
-        cloud = dataclasses.replace(cloud, hosts=tuple([
-            dataclasses.replace(
-                host, nodes=tuple([dataclasses.replace(
-                    node, physnets=node.physnets | {'nfv_osd'} if node.number
-                    else node.physnets) for node in host.nodes]),
-                providers=(dataclasses.replace(
-                    host.providers[0], inventories={
-                        **host.providers[0].inventories,
-                        'VCPU': snapshot.Inventory(total=16, max_unit=16)}),))
-            for host in cloud.hosts]))
+        cloud = small_clouds.cloud(*[
+            dataclasses.replace(host, devices=(), nodes=tuple([
+                small_clouds.near(node, 'nfv_osd') if node.number else node
+                for node in host.nodes])) for host in WITH_VCPUS])
         for specs in (
             {'nfv:numa_affinity.osd': 'strict', 'nfv:numa_node.0': '0'},
             {'nfv:numa_affinity.osd': 'strict'}, {'nfv:numa_node.0': '0'},
@@ -621,15 +607,9 @@ class RulesTest(base.TestCase):
 
     def test_policy_that_no_host_keeps(self):
         """Why not, and how to mend it, as explanations have it."""
-        cloud = dataclasses.replace(CLOUD, hosts=tuple([
-            dataclasses.replace(host, providers=(dataclasses.replace(
-                host.providers[0], inventories={
-                    **host.providers[0].inventories,
-                    'VCPU': snapshot.Inventory(total=16, max_unit=16)}),))
-            for host in CLOUD.hosts]))
         found, = [each for each in fine(
-            {'nfv:vswitch_numa_affinity': 'strict'}, cloud=cloud).run()
-            if each.rule == 'no-host']
+            {'nfv:vswitch_numa_affinity': 'strict'}, cloud=dataclasses.replace(
+                CLOUD, hosts=WITH_VCPUS)).run() if each.rule == 'no-host']
         self.assertEqual(
             ('nfv:vswitch_numa_affinity',
              'it fits no host, even an empty one: '
