@@ -28,14 +28,17 @@ _REALTIME = {'hw:cpu_realtime': 'true', 'hw:emulator_threads_policy': 'share'}
 
 #: Key, value, what it becomes (None for the same), kind.
 FLAVORS = (
-    ('hw:cpu_policy', 'dedicated', None, SAME),
-    ('hw:cpu_thread_policy', 'require', None, SAME),
-    ('hw:mem_page_size', 'small', None, SAME),
+    *((key, value, None, SAME) for key, value in (
+        ('hw:cpu_policy', 'dedicated'), ('hw:cpu_thread_policy', 'require'),
+        ('hw:mem_page_size', 'small'), ('hw:numa_nodes', '2'),
+        ('hw:numa_cpus.0', '0-3'), ('hw:numa_mem.1', '512'),
+        ('hw:cpu_realtime', 'false'), ('hw:cpu_realtime_mask', '^0'),
+        ('aggregate_instance_extra_specs:storage', 'local_lvm'),
+        ('pci_passthrough:alias', 'nic:1'),
+        ('quota:disk_read_bytes_sec', '1024'),
+        ('quota:disk_total_iops_sec', '1024'))),
     ('hw:mem_page_size', '2048', {'hw:mem_page_size': '2MB'}, CHANGED),
     ('hw:mem_page_size', '1048576', {'hw:mem_page_size': '1GB'}, CHANGED),
-    ('hw:numa_nodes', '2', None, SAME),
-    ('hw:numa_cpus.0', '0-3', None, SAME),
-    ('hw:numa_mem.1', '512', None, SAME),
     ('hw:numa_node.0', '1', {'nfv:numa_node.0': '1'}, RENAMED),
     ('hw:wrs:vswitch_numa_affinity', 'prefer',
      {'nfv:vswitch_numa_affinity': 'prefer'}, RENAMED),
@@ -43,17 +46,13 @@ FLAVORS = (
     ('hw:wrs:shared_vcpu', '0', _SHARED, COMBINATION),
     ('hw:wrs:min_vcpus', '1', {}, NONE),
     ('hw:cpu_realtime', 'true', _REALTIME, COMBINATION),
-    ('hw:cpu_realtime', 'false', None, SAME),
-    ('hw:cpu_realtime_mask', '^0', None, SAME),
     ('hw:wrs:vcpu:scheduler', 'fifo:99:1', {}, COMBINATION),
     ('hw:cpu_model', 'Haswell', {}, HOST),
     ('hw:wrs:nested_vmx', 'true', {'trait:HW_CPU_X86_VMX': 'required'}, HOST),
     ('hw:hpet', 'true', {}, COMBINATION),
     ('sw:wrs:guest:hpet', 'true', {}, COMBINATION),
-    ('hw:cache_l3.0', '1024', {}, NONE),
-    ('hw:cache_l3_code.0', '1024', {}, NONE),
-    ('hw:cache_l3_data.0', '1024', {}, NONE),
-    ('hw:cache_vcpus.0', '0-1', {}, NONE),
+    *((f'hw:cache_{name}.0', '1', {}, NONE) for name in (
+        'l3', 'l3_code', 'l3_data', 'vcpus')),
     ('hw:pci_irq_affinity_mask', '0', {}, NONE),
     ('hw:wrs:live_migration_timeout', '180', {}, HOST),
     ('hw:wrs:live_migration_max_downtime', '500', {}, HOST),
@@ -64,10 +63,6 @@ FLAVORS = (
     ('sw:wrs:vtpm', 'true', _TPM, COMBINATION),
     ('sw:wrs:srv_grp_messaging', 'true', {}, NONE),
     ('hw:wrs:nic_isolation', 'true', {}, NONE),
-    ('aggregate_instance_extra_specs:storage', 'local_lvm', None, SAME),
-    ('pci_passthrough:alias', 'nic:1', None, SAME),
-    ('quota:disk_read_bytes_sec', '1024', None, SAME),
-    ('quota:disk_total_iops_sec', '1024', None, SAME),
     # Intel
     ('hw:capabilities:cpu_info:features', 'aes',
      {'trait:HW_CPU_X86_AESNI': 'required'}, COMBINATION),
@@ -80,14 +75,12 @@ FLAVORS = (
 
 #: Property, value, what it becomes, kind, whether Nova reads it.
 IMAGES = (
-    ('hw_mem_page_size', '2048', None, SAME, True),
-    ('hw_cpu_policy', 'dedicated', None, SAME, True),
-    ('hw_cpu_thread_policy', 'require', None, SAME, True),
-    ('hw_numa_nodes', '1', None, SAME, True),
-    ('hw_numa_cpus.0', '0-3', None, SAME, True),
-    ('hw_numa_mem.0', '512', None, SAME, True),
-    ('hw_cpu_realtime_mask', '^0', None, SAME, True),
-    ('hw_vif_multiqueue_enabled', 'true', None, SAME, True),
+    *((key, value, None, SAME, True) for key, value in (
+        ('hw_mem_page_size', '2048'), ('hw_cpu_policy', 'dedicated'),
+        ('hw_cpu_thread_policy', 'require'), ('hw_numa_nodes', '1'),
+        ('hw_numa_cpus.0', '0-3'), ('hw_numa_mem.0', '512'),
+        ('hw_cpu_realtime_mask', '^0'),
+        ('hw_vif_multiqueue_enabled', 'true'))),
     ('hw_vif_model', 'avp', {'hw_vif_model': 'virtio',
                              'hw_vif_multiqueue_enabled': 'true'},
      COMBINATION, True),
@@ -100,8 +93,13 @@ IMAGES = (
 )
 
 
-def flavor(vcpus=4, memory=4096, **fields):
-    return snapshot.Flavor(name='f', vcpus=vcpus, memory=memory, **fields)
+def flavor(specs, vcpus=4):
+    return snapshot.Flavor(
+        name='f', vcpus=vcpus, memory=4096, extra_specs=specs)
+
+
+def translated(specs):
+    return translate.flavor(flavor(specs))
 
 
 class TableTest(base.TestCase):
@@ -116,17 +114,13 @@ class TableTest(base.TestCase):
 
     def test_flavors(self):
         for key, value, becomes, kind in FLAVORS:
-            found = translate.flavor(flavor(extra_specs={key: value}))
+            found = translated({key: value})
             line = found.keys[0]
             self.assertEqual(
                 (key, value, {key: value} if becomes is None else becomes,
                  kind), (line.key, line.value, line.becomes, line.kind))
             if not line.becomes:
                 self.assertTrue(line.do, key)
-
-    def test_api_takes_what_they_become(self):
-        for key, value, _becomes, _kind in FLAVORS:
-            found = translate.flavor(flavor(extra_specs={key: value}))
             for new, text in found.extra_specs.items():
                 self.assertIsNone(flavors.refusal(new, text), (key, new))
                 self.assertTrue(any(
@@ -161,7 +155,7 @@ class TranslateTest(base.TestCase):
         ):
             (_old, _yes), (key, value) = specs.items()
             for each in (specs, dict(reversed(specs.items()))):
-                found = translate.flavor(flavor(extra_specs=each))
+                found = translated(each)
                 self.assertEqual({key: value}, found.extra_specs)
                 self.assertEqual([], [line for line in found.keys
                                       if line.lost])
@@ -178,54 +172,50 @@ class TranslateTest(base.TestCase):
         for old, new, other in cases:
             specs = {old: other[0], new: other[1], 'hw:numa_nodes': '1'}
             for each in (specs, dict(reversed(specs.items()))):
-                found = translate.flavor(flavor(extra_specs=each))
+                found = translated(each)
                 self.assertEqual({new: other[1], 'hw:numa_nodes': '1'},
                                  found.extra_specs)
                 line, = (line for line in found.keys if line.lost)
                 self.assertEqual(old, line.key)
                 self.assertIn(f'{new}={other[1]} contradicts it', line.do)
-            same = {old: other[0], new: other[0], 'hw:numa_nodes': '1'}
-            found = translate.flavor(flavor(extra_specs=same))
+            found = translated(
+                {old: other[0], new: other[0], 'hw:numa_nodes': '1'})
             self.assertEqual([], [line for line in found.keys if line.lost])
             self.assertEqual(other[0], found.extra_specs[new])
 
     def test_cpu_policy_that_it_never_went_with(self):
-        found = translate.flavor(flavor(extra_specs={
-            'hw:cpu_policy': 'shared', 'hw:wrs:shared_vcpu': '0'}))
+        found = translated(
+            {'hw:cpu_policy': 'shared', 'hw:wrs:shared_vcpu': '0'})
         self.assertEqual({'hw:cpu_policy': 'shared'}, found.extra_specs)
         self.assertEqual(['hw:wrs:shared_vcpu'], [
             line.key for line in found.keys if line.lost])
 
     def test_errors_afterwards(self):
-        cases = (
-            ({'hw:wrs:pci_numa_affinity': 'strict', 'hw:numa_nodes': '1',
-              'hw:pci_numa_affinity_policy': 'preferred'},
-             'nfv:pci_numa_affinity'),
-            ({'hw:wrs:shared_vcpu': '9'}, 'hw:cpu_dedicated_mask'),
-            ({'hw:cpu_policy': 'x'}, 'hw:cpu_policy'))
-        for specs, key in cases:
-            found = translate.flavor(flavor(extra_specs=specs))
+        for specs, key in (
+                ({'hw:wrs:pci_numa_affinity': 'strict', 'hw:numa_nodes': '1',
+                  'hw:pci_numa_affinity_policy': 'preferred'},
+                 'nfv:pci_numa_affinity'),
+                ({'hw:wrs:shared_vcpu': '9'}, 'hw:cpu_dedicated_mask'),
+                ({'hw:cpu_policy': 'x'}, 'hw:cpu_policy')):
+            found = translated(specs)
             self.assertEqual(key, found.errors[0].key, found.errors)
-        self.assertEqual((), translate.flavor(flavor(extra_specs={
-            'hw:cpu_policy': 'dedicated',
-            'hw:wrs:shared_vcpu': '0'})).errors)
+        self.assertEqual((), translated({
+            'hw:cpu_policy': 'dedicated', 'hw:wrs:shared_vcpu': '0'}).errors)
 
     def test_many_keys(self):
-        specs = {f'hw:wrs:x{number}': '1' for number in range(257)}
-        found = translate.flavor(flavor(extra_specs=specs))
+        found = translated({f'hw:wrs:x{number}': '1' for number in range(257)})
         self.assertEqual(1, len(found.errors))
         self.assertEqual(({}, ()), (found.set, found.unset))
 
     def test_misspelt(self):
         """A line of the table for several keys takes those of Nova only."""
-        line, = translate.flavor(flavor(
-            extra_specs={'quota:disk_read_byte_sec': '1'})).keys
+        line, = translated({'quota:disk_read_byte_sec': '1'}).keys
         self.assertEqual((translate.UNKNOWN, True), (line.kind, line.lost))
 
     def test_key_of_titanium_that_is_not_in_the_table(self):
         """Nova's API takes any sw:wrs: key, and nothing reads it."""
         for key in ('sw:wrs:auto_recover', 'sw:wrs:x', 'hw:wrs:x'):
-            found = translate.flavor(flavor(extra_specs={key: '1'}))
+            found = translated({key: '1'})
             line, = found.keys
             self.assertEqual((translate.UNKNOWN, True, {}), (
                 line.kind, line.lost, line.becomes))
@@ -233,16 +223,13 @@ class TranslateTest(base.TestCase):
 
     def becomes(self, **specs):
         """All keys of a flavor after that; ``__`` for a colon."""
-        found = translate.flavor(flavor(extra_specs={
-            key.replace('__', ':'): value for key, value in specs.items()}))
-        return dict(found.extra_specs)
+        return dict(translated({key.replace('__', ':'): value for key, value
+                                in specs.items()}).extra_specs)
 
     def test_shared_vcpu(self):
-        for specs in ({'hw:cpu_policy': 'dedicated',
-                       'hw:wrs:shared_vcpu': '0'},
-                      {'hw:wrs:shared_vcpu': '0',
-                       'hw:cpu_policy': 'dedicated'}):
-            found = translate.flavor(flavor(extra_specs=specs))
+        specs = {'hw:cpu_policy': 'dedicated', 'hw:wrs:shared_vcpu': '0'}
+        for each in (specs, dict(reversed(specs.items()))):
+            found = translated(each)
             self.assertEqual(_SHARED, found.extra_specs)
             self.assertEqual(_SHARED, found.set)
             self.assertEqual(('hw:wrs:shared_vcpu',), found.unset)
@@ -260,9 +247,9 @@ class TranslateTest(base.TestCase):
         """Others that are not real-time would lose their pins."""
         for mask, floating in (('^0-1', 'vCPUs 0 would'), ('^1', None),
                                ('^0-2', 'vCPUs 0, 2 would'), ('2-3', '0')):
-            found = translate.flavor(flavor(extra_specs={
+            found = translated({
                 'hw:cpu_policy': 'dedicated', 'hw:wrs:shared_vcpu': '1',
-                'hw:cpu_realtime': 'true', 'hw:cpu_realtime_mask': mask}))
+                'hw:cpu_realtime': 'true', 'hw:cpu_realtime_mask': mask})
             lost = [line for line in found.keys if line.lost]
             self.assertEqual((), found.errors)
             if floating is None:
@@ -274,11 +261,11 @@ class TranslateTest(base.TestCase):
 
     def test_model_of_a_tpm_without_a_version(self):
         """Nova ignores it."""
-        for specs in ({'sw:wrs:vtpm': 'true', 'hw:tpm_model': 'tpm-tis'},
-                      {'hw:tpm_model': 'tpm-tis', 'sw:wrs:vtpm': 'true'}):
+        specs = {'sw:wrs:vtpm': 'true', 'hw:tpm_model': 'tpm-tis'}
+        for each in (specs, dict(reversed(specs.items()))):
             self.assertEqual(
                 {'hw:tpm_version': '2.0', 'hw:tpm_model': 'tpm-tis'},
-                translate.flavor(flavor(extra_specs=specs)).extra_specs)
+                translated(each).extra_specs)
 
     def test_what_is_set_stays(self):
         found = self.becomes(
@@ -294,8 +281,7 @@ class TranslateTest(base.TestCase):
 
     def test_numa_node(self):
         """The product gave guests one where Nova gives none."""
-        found = translate.flavor(flavor(extra_specs={
-            'hw:wrs:vswitch_numa_affinity': 'strict'}))
+        found = translated({'hw:wrs:vswitch_numa_affinity': 'strict'})
         self.assertEqual('1', found.extra_specs['hw:numa_nodes'])
         self.assertIsNone(found.keys[-1].key)
         for key, value in (('hw:numa_nodes', '2'),
@@ -322,7 +308,7 @@ class TranslateTest(base.TestCase):
             ('hw:cpu_policy', 'shared', False),
             ('hw:cpu_policy', 'x', False), ('mine', '1', False),
         ):
-            line = translate.flavor(flavor(extra_specs={key: value})).keys[0]
+            line = translated({key: value}).keys[0]
             self.assertEqual(lost, line.lost, (key, value))
 
     def test_strict_about_devices(self):
@@ -334,16 +320,15 @@ class TranslateTest(base.TestCase):
             ({'hw:wrs:min_vcpus': '1',
               'hw:pci_numa_affinity_policy': 'preferred'}, False),
         ):
-            found = translate.flavor(flavor(extra_specs={**alias, **more}))
-            line = next(each for each in found.keys
+            line = next(each for each in translated({**alias, **more}).keys
                         if each.key in alias)
             self.assertEqual(
                 told, 'nfv:pci_numa_affinity=strict' in (line.do or ''), more)
             self.assertEqual((False, alias), (line.lost, line.becomes))
 
     def errors(self, specs, vcpus=4):
-        return [each for each in all_rules.lint([flavor(
-            vcpus, extra_specs=specs)]) if each.severity == values.ERROR]
+        return [each for each in all_rules.lint([flavor(specs, vcpus)])
+                if each.severity == values.ERROR]
 
     def test_nothing_is_wrong_with_it(self):
         """Flavors that made sense there make sense here."""
@@ -367,5 +352,5 @@ class TranslateTest(base.TestCase):
              if kind in (HOST, SERVICE, NONE, COMBINATION) and
              key != 'hw:cpu_realtime'},
         ):
-            found = translate.flavor(flavor(extra_specs=specs))
-            self.assertEqual([], self.errors(found.extra_specs), specs)
+            self.assertEqual(
+                [], self.errors(translated(specs).extra_specs), specs)
