@@ -214,9 +214,6 @@ CORES = ([(0, 4), (1, 5)], [(2, 6), (3, 7)])
 
 class MachinesTest(base.TestCase):
 
-    def contradictions(self, *found, **fields):
-        return list(nodes.contradictions(HOST, machine(*found, **fields)))
-
     def test_cores(self):
         for facts, expected in (
                 (machine(*CORES), {2, 3, 6, 7}), (machine(CORES[0]), {3, 7}),
@@ -226,7 +223,7 @@ class MachinesTest(base.TestCase):
 
     def test_contradictions(self):
         """Neither another NUMA node nor a CPU that is off is one."""
-        platform, own = [(0, 4), (1, 5)], [(2, 6), (3, 7)]
+        platform, own = CORES
         for machine_nodes, offline, expected in (
                 ((platform, own), (), []),
                 ((platform, own, [(8, 9)]), (), []),
@@ -236,35 +233,24 @@ class MachinesTest(base.TestCase):
                                        'CPU 3,7 on node 0 instead of 1']),
                 (([(0, 1), (4, 5)], own), (),
                  ['CPU 0-1,4-5 of node 0 with other siblings'])):
-            self.assertEqual(
-                expected,
-                self.contradictions(*machine_nodes, offline=offline))
+            self.assertEqual(expected, list(nodes.contradictions(
+                HOST, machine(*machine_nodes, offline=offline))))
 
-    def test_shared(self):
-        """CPUs for shared guests must be there as those for pinned ones."""
-        host = snapshots.host(nodes=[snapshots.node(
-            0, 2, 2, 1, shared=1)])
-        self.assertEqual(
-            ['CPU 0 of node 0 missing'],
-            list(nodes.contradictions(host, machine([(2,), (1, 3)]))))
-
-    def test_more_siblings(self):
-        """What Nova tells apart is not of one core."""
-        host = snapshots.host(nodes=[snapshots.node(
+    def test_nodes_of_nova(self):
+        """CPUs for shared guests must be there; Nova tells cores apart."""
+        siblings = snapshots.node(
             0, shared=0, dedicated=frozenset([1, 2, 3, 5]), siblings=tuple(
-                map(frozenset, ([1, 5], [2], [3]))))])
-        for cores, found in (
-                ([(1, 5), (2, 6), (3, 7)], []),
-                ([(1, 5), (2, 3)],
-                 ['CPU 2-3 of node 0 with other siblings'])):
+                map(frozenset, ([1, 5], [2], [3]))))
+        for node, cores, found in (
+                (snapshots.node(0, 2, 2, 1, shared=1), [(2,), (1, 3)],
+                 ['CPU 0 of node 0 missing']),
+                (siblings, [(1, 5), (2, 6), (3, 7)], []),
+                (siblings, [(1, 5), (2, 3)],
+                 ['CPU 2-3 of node 0 with other siblings']),
+                (snapshots.node(0, shared=0, dedicated=frozenset([1, 2]),
+                                siblings=()), [(1, 2)], [])):
             self.assertEqual(found, list(nodes.contradictions(
-                host, machine(cores))))
-
-    def test_siblings_that_nova_does_not_say(self):
-        host = snapshots.host(nodes=[snapshots.node(
-            0, shared=0, dedicated=frozenset([1, 2]), siblings=())])
-        self.assertEqual([], list(nodes.contradictions(
-            host, machine([(1, 2)]))))
+                snapshots.host(nodes=[node]), machine(cores))), cores)
 
     def test_no_nodes(self):
         host = snapshot.Host(name='a', hypervisor='a', uuid='a')

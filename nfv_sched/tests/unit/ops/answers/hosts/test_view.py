@@ -364,19 +364,16 @@ class GuestTest(base.TestCase):
                                    frozenset(switch)).remote
 
     def test_parts(self):
-        server = snapshots.server(pins={0: [1, 2], 2: [3]}, shared={2: 1})
-        self.assertEqual([(0, 2, 0), (2, 1, 1)], [
-            (part.node, part.pinned_vcpus, part.shared_vcpus)
-            for part in view.server_on_host(
-                server, self.host, 'vm', frozenset()).numa_nodes])
-
-    def test_two_parts_on_a_node(self):
-        """Nova does not do that; it is shown as one part."""
-        server = snapshots.server(pins={0: [1]})
-        server = snapshots.server(nodes=server.nodes * 2)
-        (part,) = view.server_on_host(
-            server, self.host, 'vm', frozenset()).numa_nodes
-        self.assertEqual(2, part.pinned_vcpus)
+        """Nova puts no two on a node; they would be shown as one part."""
+        once = snapshots.server(pins={0: [1]})
+        apart = snapshots.server(pins={0: [1, 2], 2: [3]}, shared={2: 1})
+        for nodes, parts in ((apart.nodes, [(0, 2, 0), (2, 1, 1)]),
+                             (once.nodes * 2, [(0, 2, 0)])):
+            self.assertEqual(parts, [
+                (part.node, part.pinned_vcpus, part.shared_vcpus)
+                for part in view.server_on_host(
+                    snapshots.server(nodes=nodes), self.host, 'vm',
+                    frozenset()).numa_nodes])
 
     def test_device(self):
         server = snapshots.server(pins={0: [1]})

@@ -128,6 +128,10 @@ class ReadTestCase(base.TestCase):
                        else json.dumps(content))
         return path
 
+    def cores(self, machine):
+        return {node.number: [core.cpus for core in node.cores]
+                for node in machine.nodes}
+
     def refused(self, *contents, **kwargs):
         return str(self.assertRaises(
             values.MachineError, read.machine, [
@@ -136,10 +140,6 @@ class ReadTestCase(base.TestCase):
 
 
 class LscpuTest(ReadTestCase):
-
-    def cores(self, machine):
-        return {node.number: [core.cpus for core in node.cores]
-                for node in machine.nodes}
 
     def test_lists(self):
         for content, offline in ((LIST, {3}), (OLD_LIST, {3}),
@@ -317,8 +317,7 @@ class IronicTest(ReadTestCase):
             'numa_topology': IRONIC['numa_topology'], 'valid_macs': []}}
         for content in (IRONIC, newer, {'data': IRONIC}):
             found = read.machine([self.path(content)])
-            self.assertEqual([[(0, 2)], [(1, 3)]], [
-                [core.cpus for core in node.cores] for node in found.nodes])
+            self.assertEqual({0: [(0, 2)], 1: [(1, 3)]}, self.cores(found))
             self.assertEqual([96962, 98304],
                              [node.memory for node in found.nodes])
             # The kernel does not know where the first is.
@@ -330,27 +329,23 @@ class IronicTest(ReadTestCase):
         self.assertEqual(('intel', {2048}), (found.vendor, found.page_sizes))
 
     def test_wrong(self):
-        topology = IRONIC['numa_topology']
-        for content, told in (
-            ({'inventory': {}}, 'collector numa-topology'),
-            ({'numa_topology': 1}, 'numa_topology is malformed'),
-            ({'numa_topology': {**topology, 'ram': [{'numa_node': 0}]}},
-             'an entry without size_kb'),
-            ({'numa_topology': {**topology, 'ram': [
-                {'numa_node': 0, 'size_kb': -1}]}}, 'cannot have -1 MiB'),
-            ({'numa_topology': {**topology, 'cpus': [
-                {'numa_node': 0, 'thread_siblings': [True]}]}},
+        self.assertIn('collector numa-topology',
+                      self.refused({'inventory': {}}))
+        self.assertIn('numa_topology is malformed',
+                      self.refused({'numa_topology': 1}))
+        for name, entries, told in (
+            ('ram', [{'numa_node': 0}], 'an entry without size_kb'),
+            ('ram', [{'numa_node': 0, 'size_kb': -1}], 'cannot have -1 MiB'),
+            ('cpus', [{'numa_node': 0, 'thread_siblings': [True]}],
              'a core without thread_siblings'),
-            ({'numa_topology': {**topology, 'cpus': [
-                {'numa_node': 0, 'thread_siblings': list(range(65))}]}},
+            ('cpus', [{'numa_node': 0, 'thread_siblings': list(range(65))}],
              'cannot have 65 sibling threads'),
-            ({'numa_topology': {**topology, 'cpus': [
-                {'numa_node': 1024, 'thread_siblings': [0]}]}},
+            ('cpus', [{'numa_node': 1024, 'thread_siblings': [0]}],
              'NUMA node 1024 is out of range'),
-            ({'numa_topology': {**topology, 'cpus': []}},
-             'sibling threads of the CPUs are not known'),
+            ('cpus', [], 'sibling threads of the CPUs are not known'),
         ):
-            self.assertIn(told, self.refused(content))
+            self.assertIn(told, self.refused({'numa_topology': {
+                **IRONIC['numa_topology'], name: entries}}))
 
     def test_cores_that_ironic_joins(self):
         """Then others must tell the cores; memory and NICs are right."""
@@ -364,8 +359,7 @@ class IronicTest(ReadTestCase):
                           self.refused(content))
             found = read.machine([self.path(content),
                                   self.path(LIST, 'list')])
-            self.assertEqual([[(0, 2)], [(1,)]], [
-                [core.cpus for core in node.cores] for node in found.nodes])
+            self.assertEqual({0: [(0, 2)], 1: [(1,)]}, self.cores(found))
             self.assertEqual(3, len(found.nics))
 
 

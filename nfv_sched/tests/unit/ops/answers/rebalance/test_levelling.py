@@ -208,6 +208,14 @@ def drawn(draw, most=12, agents=5, alike=False):
     return made, services
 
 
+def homes(agents, services):
+    """The numbers of agents in use, and of that of each service."""
+    return {number for number, each in enumerate(agents)
+            if each.alive and each.enabled}, [
+        next(number for number, each in enumerate(agents)
+             if one.id in each.serves) for one in services]
+
+
 class PropertiesTest(base.TestCase):
 
     def weight(self, plan, service):
@@ -315,10 +323,7 @@ class PropertiesTest(base.TestCase):
     def test_fewest_moves(self, found, threshold):
         """Where each agent can take everything."""
         agents, services = found
-        used = {number for number, each in enumerate(agents)
-                if each.alive and each.enabled}
-        home = [next(number for number, each in enumerate(agents)
-                     if one.id in each.serves) for one in services]
+        used, home = homes(agents, services)
         _plan, moves = planned(agents, services, threshold=threshold)
         if not used:
             self.assertEqual((), moves)
@@ -345,10 +350,7 @@ class PropertiesTest(base.TestCase):
         agents = [dataclasses.replace(each, serves=tuple(
             name for name in each.serves if name in kept))
             for each in agents]
-        used = {number for number, each in enumerate(agents)
-                if each.alive and each.enabled}
-        home = [next(number for number, each in enumerate(agents)
-                     if one.id in each.serves) for one in services]
+        used, home = homes(agents, services)
         able = [[number for number, each in enumerate(agents)
                  if number == home[index] or number in used
                  and each.physnets is not None

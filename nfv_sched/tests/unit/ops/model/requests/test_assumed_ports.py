@@ -129,31 +129,23 @@ class NetworksTest(base.TestCase):
     def plug(self, text):
         (network,
          _groups), = assumed_ports.of_networks(self.cloud, [text]).plugs
-        return (network.physnet, network.physnet is None,
-                network.vnic_type)
-
-    def test_numa_policy_of_network(self):
-        """It is of the ports that the network has, and of no others."""
-        for text, policy in (('sriov', 'required'), ('mgmt', None),
-                             ('sriov,vnic-type=normal', None)):
-            (network,
-             _groups), = assumed_ports.of_networks(self.cloud, [text]).plugs
-            self.assertEqual(policy, network.numa_policy)
+        return network.physnet, network.vnic_type, network.numa_policy
 
     def test_names(self):
+        """A NUMA policy is of the ports that the network has only."""
         for text, expected in (
-                ('mgmt', (None, True, 'normal')),
-                (uuids.mgmt, (None, True, 'normal')),
-                ('outside', ('ext', False, 'normal')),
-                ('outside,vnic-type=direct', ('ext', False, 'direct')),
-                ('outside,physnet=data', ('data', False, 'normal')),
-                ('outside,physnet=', (None, True, 'normal')),
-                ('leased', ('ext', False, 'normal')),
-                ('twins', (None, True, 'normal')),
-                ('sriov', ('data', False, 'direct')),
-                ('sriov,vnic-type=normal', ('data', False, 'normal')),
-                ('unread,physnet=data', ('data', False, 'normal')),
-                ('unread,physnet=', (None, True, 'normal'))):
+                ('mgmt', (None, 'normal', None)),
+                (uuids.mgmt, (None, 'normal', None)),
+                ('outside', ('ext', 'normal', None)),
+                ('outside,vnic-type=direct', ('ext', 'direct', None)),
+                ('outside,physnet=data', ('data', 'normal', None)),
+                ('outside,physnet=', (None, 'normal', None)),
+                ('leased', ('ext', 'normal', None)),
+                ('twins', (None, 'normal', None)),
+                ('sriov', ('data', 'direct', 'required')),
+                ('sriov,vnic-type=normal', ('data', 'normal', None)),
+                ('unread,physnet=data', ('data', 'normal', None)),
+                ('unread,physnet=', (None, 'normal', None))):
             self.assertEqual(expected, self.plug(text), text)
 
     def test_network_of_ports(self):
@@ -161,7 +153,7 @@ class NetworksTest(base.TestCase):
         cloud = dataclasses.replace(
             self.cloud, servers=self.cloud.servers[:1])
         text = getattr(uuids, 'net-data')
-        self.assertEqual(('data', False, 'normal'), self.plug(text))
+        self.assertEqual(('data', 'normal', None), self.plug(text))
         found = assumed_ports.of_networks(cloud, [text])
         self.assertEqual('1 direct@data', found.label)
         self.assertEqual(1, len(found.notes))
@@ -187,8 +179,7 @@ class NetworksTest(base.TestCase):
                 ('mgmt,physnet', 'physnet=NAME'), (',physnet=x', 'name')):
             error = self.assertRaises(
                 assumed_ports.UnknownNetworkError, assumed_ports.of_networks,
-                self.cloud,
-                [text])
+                self.cloud, [text])
             for word in words:
                 self.assertIn(word, str(error))
 

@@ -61,8 +61,7 @@ def odd():
         snapshots.server('floats', host='plain')])
 
 
-def views(cloud):
-    return view.views(cloud)
+views = view.views
 
 
 def with_networks(cloud, networks=8):
