@@ -8,6 +8,7 @@ of a cloud file of the simulator.
 
 import collections
 from collections.abc import Iterator, Mapping
+import contextlib
 import re
 import typing as ty
 
@@ -65,17 +66,15 @@ _PROPERTY = re.compile(
 def flavors(path: str) -> list[snapshot.Flavor]:
     """Read the flavors in a file.
 
-    :raises nfv_sched.ops.cli.errors.CloudUnreadError: if it cannot be
-        read, or has no valid flavors
+    :raises CloudUnreadError: if it cannot be read, or has no valid flavors
     """
-    flavors = [_flavor(each, name, f'{path}: {where}')
-               for where, name, each in _iterate_flavors(
-                   _read_content(path), path)]
-    titles = collections.Counter(each.name for each in flavors)
-    for name, count in titles.items():
-        if count > 1:
-            raise errors.CloudUnreadError(f'{path}: several flavors are named '
-                                          f'{extra_specs.shown(name, 100)}')
+    with _reading(path):
+        flavors = list(_iterate_flavors(_read_content(path)))
+        titles = collections.Counter(each.name for each in flavors)
+        for name, count in titles.items():
+            if count > 1:
+                raise ValueError('several flavors are named '
+                                 + extra_specs.shown(name, 100))
     return flavors
 
 
@@ -84,22 +83,35 @@ def image(path: str) -> document.Image:
 
     :param path: a file with the output of ``openstack image show``, or with
         properties and their values
-    :raises nfv_sched.ops.cli.errors.CloudUnreadError: if it cannot be
-        read, or has no valid image
+    :raises CloudUnreadError: if it cannot be read, or has no valid image
     """
-    data = _only_image(_read_content(path), path)
-    where = f'{path}: properties'
+    with _reading(path):
+        return _image(_only_image(_read_content(path)))
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Raise CloudUnreadError, with the path, for what is wrong in a file."""
+    try:
+        yield
+    except problems.InputError as exc:
+        raise errors.CloudUnreadError(str(exc)) from exc
+    except RecursionError as exc:
+        raise errors.CloudUnreadError(f'{path}: nested too deeply') from exc
+    except ValueError as exc:
+        raise errors.CloudUnreadError(f'{path}: {exc}') from exc
+
+
+def _image(data: ty.Any) -> document.Image:
     if not isinstance(data, Mapping) or not (
             _IMAGE_FIELDS & data.keys() or isinstance(
                 data.get('properties'), (Mapping, str))):
         if isinstance(data, Mapping) and any(
                 isinstance(value, (Mapping, list)) for value in data.values()):
-            raise errors.CloudUnreadError(
-                f'{path}: neither an image nor properties; {_SHOW_IMAGE}')
-        return document.Image(properties=_texts(data, where, lenient=True))
+            raise ValueError(f'neither an image nor properties; {_SHOW_IMAGE}')
+        return document.Image(properties=_texts(data, lenient=True))
     memory, disk, size = (
-        0 if data.get(key) in (None, '') else
-        _number(data[key], path, key, 0, most)
+        0 if data.get(key) in (None, '') else _number(data[key], key, 0, most)
         for key, most in (('min_ram', _MOST), ('min_disk', _MOST),
                           ('size', _MOST * units.Gi)))
     # Glance has properties beside the other fields, the client below a key,
@@ -108,30 +120,27 @@ def image(path: str) -> document.Image:
               if key not in _IMAGE_FIELDS and key not in _IMAGE_TEXTS}
     below = data.get('properties') or {}
     return document.Image(
-        _image_id(data.get('id'), path),
-        {**_texts(beside, where, lenient=True),
-         **_texts(below, where, lenient=True)},
+        _image_id(data.get('id')),
+        {**_texts(beside, lenient=True), **_texts(below, lenient=True)},
         memory, max(disk, -(-size // units.Gi)))
 
 
-def _only_image(data: ty.Any, path: str) -> ty.Any:
+def _only_image(data: ty.Any) -> ty.Any:
     if isinstance(data, Mapping) and isinstance(data.get('images'), list):
         data = data['images']
     elif isinstance(data, Mapping) and isinstance(data.get('image'), Mapping):
         data = data['image']
     if isinstance(data, list):
         if len(data) != 1:
-            raise errors.CloudUnreadError(
-                f'{path}: {len(data)} images, not one; {_SHOW_IMAGE}')
+            raise ValueError(f'{len(data)} images, not one; {_SHOW_IMAGE}')
         data, = data
     if isinstance(data, Mapping) and {'ID', 'Name'} <= data.keys() and (
             'Properties' not in data):
-        raise errors.CloudUnreadError(
-            f'{path}: no properties in the file; {_SHOW_IMAGE}')
+        raise ValueError(f'no properties in the file; {_SHOW_IMAGE}')
     return data
 
 
-def _image_id(value: ty.Any, path: str) -> str:
+def _image_id(value: ty.Any) -> str:
     """Return the UUID of an image, which printed commands use.
 
     Anyone can choose the name of an image, even one that is another's ID.
@@ -139,34 +148,27 @@ def _image_id(value: ty.Any, path: str) -> str:
     if value in (None, ''):
         return ''
     if not isinstance(value, str) or not names.is_uuid(value):
-        raise errors.CloudUnreadError(
-            f'{path}: id {names.UUID.text}, not {extra_specs.shown(value)}')
+        raise ValueError(
+            f'id {names.UUID.text}, not {extra_specs.shown(value)}')
     return value
 
 
 def _read_content(path: str) -> ty.Any:
     from nfv_sched.ops.cloud.cloud_file import text as cloud_text
-    try:
-        text = cloud_text.read(path)
-        if text.lstrip()[:1] in ('{', '['):
-            try:
-                data = files.parse_json(text.encode())
-                files.check(data)
-                return data
-            except files.FileLimitError as exc:
-                raise errors.CloudUnreadError(f'{path}: {exc}') from exc
-            except ValueError:
-                pass  # YAML can begin with these characters, too
-        return cloud_text.parse(text, path)[0]
-    except problems.InputError as exc:
-        raise errors.CloudUnreadError(str(exc)) from exc
-    except RecursionError as exc:
-        raise errors.CloudUnreadError(f'{path}: nested too deeply') from exc
+    text = cloud_text.read(path)
+    if text.lstrip()[:1] in ('{', '['):
+        try:
+            data = files.parse_json(text.encode())
+            files.check(data)
+            return data
+        except files.FileLimitError:
+            raise
+        except ValueError:
+            pass  # YAML can begin with these characters, too
+    return cloud_text.parse(text, path)[0]
 
 
-def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
-        str, str | None, Mapping[str, ty.Any]]]:
-    """Yield position, name if that is a key, and fields of each flavor."""
+def _iterate_flavors(data: ty.Any) -> Iterator[snapshot.Flavor]:
     if isinstance(data, Mapping):
         if isinstance(data.get('flavor'), Mapping):
             data = data['flavor']
@@ -181,30 +183,26 @@ def _iterate_flavors(data: ty.Any, path: str) -> Iterator[tuple[
         entries = [(f'[{number}]', None, each)
                    for number, each in enumerate(data)]
     else:
-        raise errors.CloudUnreadError(
-            f'{path}: no flavors in it; {_LIST_FLAVORS}')
+        raise ValueError(f'no flavors in it; {_LIST_FLAVORS}')
     for where, name, each in entries:
-        _check_flavor(each, data, path, where)
-        yield where, name, each
+        if not _may_be_flavor(each):
+            if place := next(_places(data), ''):
+                raise ValueError(
+                    f'a file of another tool; flavors are in {place}: write '
+                    'them alone into a file, as a list or below their names; '
+                    f'or {_LIST_FLAVORS}')
+            raise ValueError(
+                f'{where} is not a flavor: an object with vcpus, ram and '
+                f'properties is needed; {_LIST_FLAVORS}')
+        try:
+            yield _flavor(each, name)
+        except ValueError as exc:
+            raise ValueError(f'{where}: {exc}') from exc
 
 
 def _may_be_flavor(data: ty.Any) -> bool:
     return isinstance(data, Mapping) and not data.keys().isdisjoint(
         _NAMES['vcpus'])
-
-
-def _check_flavor(value: ty.Any, data: ty.Any, path: str, where: str) -> None:
-    """Check that a value may be a flavor, and say where others are."""
-    if _may_be_flavor(value):
-        return
-    if place := next(_places(data), ''):
-        raise errors.CloudUnreadError(
-            f'{path}: a file of another tool; flavors are in {place}: write '
-            'them alone into a file, as a list or below their names; or '
-            f'{_LIST_FLAVORS}')
-    raise errors.CloudUnreadError(
-        f'{path}: {where} is not a flavor: an object with vcpus, ram and '
-        f'properties is needed; {_LIST_FLAVORS}')
 
 
 def _places(data: ty.Any, where: str = '', depth: int = 0) -> Iterator[str]:
@@ -222,50 +220,48 @@ def _places(data: ty.Any, where: str = '', depth: int = 0) -> Iterator[str]:
         yield from _places(each, f'{where}{step}', depth + 1)
 
 
-def _flavor(data: Mapping[str, ty.Any], name: str | None,
-            where: str) -> snapshot.Flavor:
+def _flavor(data: Mapping[str, ty.Any], name: str | None) -> snapshot.Flavor:
+    """Return a flavor.
+
+    :param name: that under which it is in the file, if any
+    """
     fields = {field: next((data[key] for key in keys if key in data), None)
               for field, keys in _NAMES.items()}
     name = name if fields['name'] is None else str(fields['name'])
     if not name:
-        raise errors.CloudUnreadError(f'{where}: it has no name')
+        raise ValueError('it has no name')
     for key, value in (('name', name), ('id', str(fields['id'] or ''))):
         if not names.is_printable(value):
-            raise errors.CloudUnreadError(
-                f'{where}: {key} {names.PRINTABLE.text}, not '
-                f'{extra_specs.shown(value)}')
+            raise ValueError(f'{key} {names.PRINTABLE.text}, not '
+                             + extra_specs.shown(value))
     specs = fields['extra_specs']
     if _WITHOUT_PROPERTIES.intersection(data) and not (
             data.keys() & {*_NAMES['extra_specs']}):
-        raise errors.CloudUnreadError(
-            f'{where}: no properties in the file; "openstack flavor list '
-            '--long -f json" prints them, and Nova from microversion 2.61')
+        raise ValueError(
+            'no properties in the file; "openstack flavor list --long -f '
+            'json" prints them, and Nova from microversion 2.61')
     return snapshot.Flavor(
         name=name, id=str(fields['id'] or ''),
-        vcpus=_number(fields['vcpus'], where, 'vcpus', 1, cpu_spec.MOST_CPUS),
-        memory=_size(fields['memory'], where),
-        disk=_size(fields['disk'], where, 'disk'),
-        ephemeral=_size(fields['ephemeral'], where, 'ephemeral'),
-        swap=_size(fields['swap'], where, 'swap'),
+        vcpus=_number(fields['vcpus'], 'vcpus', 1, cpu_spec.MOST_CPUS),
+        memory=_size(fields['memory']), disk=_size(fields['disk'], 'disk'),
+        ephemeral=_size(fields['ephemeral'], 'ephemeral'),
+        swap=_size(fields['swap'], 'swap'),
         public=fields['public'] is not False,
         disabled=fields['disabled'] is True,
-        extra_specs=_texts({} if specs is None else specs,
-                           f'{where}: properties'))
+        extra_specs=_texts({} if specs is None else specs))
 
 
-def _number(value: ty.Any, where: str, what: str, least: int,
-            most: int) -> int:
+def _number(value: ty.Any, what: str, least: int, most: int) -> int:
     if isinstance(value, str) and value.isdecimal() and len(value) < 20:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not (
             least <= value < most):
-        raise errors.CloudUnreadError(
-            f'{where}: {what} must be a number from {least} to {most - 1}, '
-            f'not {extra_specs.shown(value)}')
+        raise ValueError(f'{what} must be a number from {least} to '
+                         f'{most - 1}, not {extra_specs.shown(value)}')
     return value
 
 
-def _size(value: ty.Any, where: str, what: str = '') -> int:
+def _size(value: ty.Any, what: str = '') -> int:
     """Return memory in MiB, or the amount ``what``, 0 if missing."""
     if what and value in (None, ''):
         return 0
@@ -274,22 +270,20 @@ def _size(value: ty.Any, where: str, what: str = '') -> int:
             value = (values.parse_gib if what in ('disk', 'ephemeral')
                      else values.parse_mib)(value)
         except ValueError as exc:
-            raise errors.CloudUnreadError(
-                f'{where}: {what or "ram"}: {exc}') from exc
-    return _number(value, where, what or 'ram', 0 if what else 1, _MOST)
+            raise ValueError(f'{what or "ram"}: {exc}') from exc
+    return _number(value, what or 'ram', 0 if what else 1, _MOST)
 
 
-def _texts(data: ty.Any, where: str, lenient: bool = False) -> dict[str, str]:
-    """Return keys and values, converted to strings.
+def _texts(data: ty.Any, lenient: bool = False) -> dict[str, str]:
+    """Return properties and their values, converted to strings.
 
     :param lenient: skip values such as the lists of Glance
     """
     if isinstance(data, str):
-        return _parse_printed(data, where)
+        return _parse_printed(data)
     if not isinstance(data, Mapping):
-        raise errors.CloudUnreadError(
-            f'{where} must be an object with a value for each key, not '
-            f'{extra_specs.shown(data)}')
+        raise ValueError('properties must be an object with a value for each '
+                         f'key, not {extra_specs.shown(data)}')
     texts = {}
     for key, value in data.items():
         if isinstance(value, bool):
@@ -299,14 +293,13 @@ def _texts(data: ty.Any, where: str, lenient: bool = False) -> dict[str, str]:
         elif not isinstance(value, str):
             if lenient:
                 continue
-            raise errors.CloudUnreadError(
-                f'{where}: {key} must be a text, not '
-                f'{extra_specs.shown(value)}')
+            raise ValueError(f'properties: {key} must be a text, not '
+                             + extra_specs.shown(value))
         texts[str(key)] = value
     return texts
 
 
-def _parse_printed(text: str, where: str) -> dict[str, str]:
+def _parse_printed(text: str) -> dict[str, str]:
     """Return the properties in a text such as ``a='1', b='2'``."""
     properties: dict[str, str] = {}
     position = 0
@@ -314,9 +307,9 @@ def _parse_printed(text: str, where: str) -> dict[str, str]:
         match = _PROPERTY.match(text, position)
         # Not "a='1' b='2'" with a value of "1' b='2".
         if match is None or match[1] in properties or "='" in match[2]:
-            raise errors.CloudUnreadError(
-                f"{where} must be an object, or a text such as a='1', b='2', "
-                f'not {extra_specs.shown(text)}')
+            raise ValueError(
+                "properties must be an object, or a text such as a='1', "
+                f"b='2', not {extra_specs.shown(text)}")
         properties[match[1]] = match[2]
         position = match.end()
     return properties
