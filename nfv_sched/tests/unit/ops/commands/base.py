@@ -2,13 +2,17 @@
 """Commands run in this process."""
 
 import csv
+import functools
 import io
+import os
 import re
 from unittest import mock
 
 import fixtures
 
 from nfv_sched.ops.cli import base as cli_base
+from nfv_sched.ops.cloud import file
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import progress
 from nfv_sched.tests import base
 
@@ -42,6 +46,33 @@ class CommandTestCase(base.TestCase):
         out.flush()
         self.assertNotIn('Traceback', err.getvalue())
         return code, out.buffer.getvalue().decode(), err.getvalue()
+
+    def shown(self, *args: str, code: int = 0) -> str:
+        """Run a command that prints no errors; return what it prints."""
+        actual, out, err = self.run_command(*args)
+        self.assertEqual((code, ''), (actual, err), out)
+        return out
+
+    def refused(self, text: str, *args: str, code: int = 2) -> str:
+        """Run a command that prints nothing but errors; return these."""
+        actual, out, err = self.run_command(*args)
+        self.assertEqual((code, ''), (actual, out), err)
+        self.assertIn('error: ', err)
+        self.assertIn(text, err)
+        return err
+
+    @functools.cached_property
+    def folder(self) -> str:
+        return self.useFixture(fixtures.TempDir()).path
+
+    def in_folder(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def save_cloud(self, cloud: snapshot.Cloud) -> str:
+        """Save a cloud; return the path of the file, always the same."""
+        path = self.in_folder('cloud')
+        file.save(cloud, path)
+        return path
 
     def csv_rows(self, out: str) -> list[dict[str, int | str]]:
         """Return the rows of CSV, with whole numbers as such."""

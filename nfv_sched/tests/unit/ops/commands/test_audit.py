@@ -3,13 +3,11 @@
 
 import dataclasses
 import json
-import os
 import shlex
 
 import fixtures
 
 from nfv_sched.ops.answers.audit import values
-from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import drain as drain_command
 from nfv_sched.ops.commands import source
@@ -30,24 +28,20 @@ def broken(*names):
 class AuditTest(base.CommandTestCase):
 
     def audit(self, cloud, *args):
-        path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
-        file.save(cloud, path)
-        return self.run_command('cloud', 'audit', '--from', path, *args)
+        return self.run_command(
+            'cloud', 'audit', '--from', self.save_cloud(cloud), *args)
 
     def test_sound_for_people(self):
         """Not even an empty line goes to stdout."""
         self.assertEqual((0, '', '2 hosts: nothing found.\n'), self.audit(
             clouds.sound(), '--host', 'old*'))
-        code, out, err = self.audit(clouds.sound(), '-c', 'Hots')
-        self.assertEqual((2, ''), (code, out))
-        self.assertIn('error: no column Hots; there are: Host, ', err)
+        self.refused('no column Hots; there are: Host, ', 'cloud', 'audit',
+                     '--from', self.in_folder('cloud'), '-c', 'Hots')
 
     def test_commands(self):
-        cloud = broken('switch moved', 'orphan', 'ledger')
-        code, out, err = self.audit(cloud, '-f', 'commands')
-        self.assertEqual((3, ''), (code, err))
-        lines = out.splitlines()
+        path = self.save_cloud(broken('switch moved', 'orphan', 'ledger'))
+        lines = self.shown('cloud', 'audit', '--from', path, '-f', 'commands',
+                           code=3).splitlines()
         drain, remove = sorted(shlex.split(line) for line in lines
                                if not line.startswith('# '))
         self.assertEqual(['nova-manage', 'placement', 'audit'], remove[:3])
@@ -61,12 +55,10 @@ class AuditTest(base.CommandTestCase):
             clouds.sound(), '-f', 'commands'))
 
     def test_bad_options(self):
-        cloud = clouds.sound()
-        self.assertEqual((2, '', "error: no kind named 'x'\n"),
-                         self.audit(cloud, '--kind', 'x'))
-        code, _out, err = self.audit(cloud, '--confirm', 'x')
-        self.assertEqual(2, code)
-        self.assertIn("'x' is not a number of seconds", err)
+        for option, text in (('--kind', "no kind named 'x'"),
+                             ('--confirm', "'x' is not a number of seconds")):
+            self.refused(text, 'cloud', 'audit', '--from',
+                         self.save_cloud(clouds.sound()), option, 'x')
 
     def test_something_unread(self):
         code, out, err = self.audit(dataclasses.replace(

@@ -2,11 +2,7 @@
 """Commands on a cloud with reservations of OpenStack Blazar."""
 
 import dataclasses
-import os
 
-import fixtures
-
-from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests.unit.ops import blazar_clouds
 from nfv_sched.tests.unit.ops.commands import base
@@ -18,23 +14,15 @@ class BlazarTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.file = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
         blazar_clouds.enable(self)
-        self.save(blazar_clouds.cloud())
-
-    def save(self, cloud):
-        file.save(cloud, self.file)
 
     def test_unknown_reservation(self):
         """The free pool is none."""
+        path = self.save_cloud(blazar_clouds.cloud())
         for name in ('x', 'freepool'):
-            code, out, err = self.run_command(
-                'capacity', 'list', '--reservation', name, '--from',
-                self.file)
-            self.assertEqual((2, ''), (code, out))
-            self.assertEqual(
-                f'error: no reservation of Blazar named {name!r}\n', err)
+            self.refused(
+                f'error: no reservation of Blazar named {name!r}\n',
+                'capacity', 'list', '--reservation', name, '--from', path)
 
     def test_explain_server(self):
         cloud = blazar_clouds.cloud()
@@ -44,12 +32,13 @@ class BlazarTest(base.CommandTestCase):
                  f'reservation {WHOLE} is for project alpha'),
                 ('alpha', blazar_clouds.LATER, 3,
                  f'not in reservation {blazar_clouds.LATER}')):
-            self.save(dataclasses.replace(cloud, servers=(snapshot.Server(
-                uuid='a' * 32, name='new', host=None, cell='cell1',
-                state='error', project=project, flavor=cloud.flavors[0],
-                hints={'reservation': (name,)}),)))
+            path = self.save_cloud(dataclasses.replace(
+                cloud, servers=(snapshot.Server(
+                    uuid='a' * 32, name='new', host=None, cell='cell1',
+                    state='error', project=project, flavor=cloud.flavors[0],
+                    hints={'reservation': (name,)}),)))
             done, out, _err = self.run_command(
                 'server', 'explain', 'new', '--try-seconds', '0', '--from',
-                self.file)
+                path)
             self.assertEqual(code, done)
             self.assertIn(text, out)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import dataclasses
-import os
 import pathlib
 
 import fixtures
@@ -62,22 +61,13 @@ class CapacityTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.file = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
-        file.save(CLOUD, self.file)
+        self.file = self.save_cloud(CLOUD)
 
     def run_command(self, *args):
         return super().run_command('capacity', *args, '--from', self.file)
 
-    def refused(self, text, *args):
-        code, out, err = self.run_command(*args)
-        self.assertEqual((2, ''), (code, out))
-        self.assertIn(text, err)
-
     def table(self, *args):
-        code, out, err = self.run_command(*args, '-f', 'csv')
-        self.assertEqual((0, ''), (code, err))
-        return self.csv_rows(out)
+        return self.csv_rows(self.shown(*args, '-f', 'csv'))
 
     def test_project(self):
         file.save(dataclasses.replace(
@@ -228,9 +218,9 @@ class QuotaTest(base.CommandTestCase):
             'capacity', 'list', '--flavor', 'v*', '--project', project, *args)
 
     def row(self, project):
-        code, out, err = self.allowed(project, '-f', 'csv')
-        self.assertEqual((0, ''), (code, err))
-        row, = self.csv_rows(out)
+        row, = self.csv_rows(self.shown(
+            'capacity', 'list', '--flavor', 'v*', '--project', project, '-f',
+            'csv'))
         return {name.removeprefix('Quota '): value
                 for name, value in row.items() if name.startswith('Quota ')}
 

@@ -147,19 +147,18 @@ class ThenTest(test_simulate.SimulateTestCase):
 
     def setUp(self):
         super().setUp()
-        self.directory = self.useFixture(fixtures.TempDir()).path
-        test_journal.write(self.directory, *(
+        test_journal.write(self.folder, *(
             test_entry.refusal(server=server)
             for server in (self.UUID, 'other', self.UUID)))
 
     def then(self, server, *args):
         return self.run_command('server', 'explain', server, '--then',
-                                '--journal', self.directory, *args)
+                                '--journal', self.folder, *args)
 
     def test_perhaps_removed(self):
         """Only where there is none does it matter what was removed."""
         path = pathlib.Path(
-            self.directory, 'refusals-20260102T030405Z-2-0123abcd.jsonl')
+            self.folder, 'refusals-20260102T030405Z-2-0123abcd.jsonl')
         path.write_bytes(test_entry.line(entry.Lost(time='t', removed=7)))
         for server, note in (
                 (self.UUID, ''),

@@ -207,8 +207,7 @@ class LintTest(base.CommandTestCase):
     def setUp(self):
         super().setUp()
         self.files = self.useFixture(Files())
-        self.file = os.path.join(self.files.folder, 'cloud')
-        file.save(CLOUD, self.file)
+        self.file = self.save_cloud(CLOUD)
 
     def test_keys_of_bare_metal(self):
         """Ironic boots nodes as these say, whatever the API checks."""
@@ -225,10 +224,8 @@ class LintTest(base.CommandTestCase):
         self.assertNotIn('Ironic', advice['capabilites:cpu_info:model'])
 
     def lint(self, *args, code=0):
-        found, out, err = self.run_command(
-            'flavor', 'lint', *args, '--from', self.file)
-        self.assertEqual((code, ''), (found, err))
-        return out
+        return self.shown(
+            'flavor', 'lint', *args, '--from', self.file, code=code)
 
     def test_long_extra_specs(self):
         good = next(each for each in CLOUD.flavors if each.name == 'good')
@@ -240,9 +237,8 @@ class LintTest(base.CommandTestCase):
             file.save(cloud, self.file)
             for command in (('flavor', 'lint'), ('flavor', 'explain')):
                 for form in ('table', 'json'):
-                    code, out, err = self.run_command(
-                        *command, 'good', '--from', self.file, '-f', form)
-                    self.assertEqual((3, ''), (code, err))
+                    out = self.shown(*command, 'good', '--from', self.file,
+                                     '-f', form, code=3)
                     self.assertLess(len(out), 10_000)
 
     def findings(self, *args, code=0):
@@ -273,18 +269,14 @@ class LintTest(base.CommandTestCase):
             (('good', '--image-property', 'x'), 'KEY=VALUE needed'),
             (('good', '-c', 'x'), 'no column x'),
         ):
-            code, _out, err = self.run_command(
-                'flavor', 'lint', *args, '--from', self.file)
-            self.assertEqual(2, code)
-            self.assertIn(said, err)
+            self.refused(said, 'flavor', 'lint', *args, '--from', self.file)
 
     def test_unread(self):
         for args in (('good', '--from', '/nowhere'),
                      ('--file', '/nowhere'),
                      ('--file', self.files.write('x')),
                      ('good', '--from', self.file, '--image', '/nowhere')):
-            code, out, err = self.run_command('flavor', 'lint', *args)
-            self.assertEqual((1, ''), (code, out))
+            err = self.refused('', 'flavor', 'lint', *args, code=1)
             self.assertEqual(1, len(err.splitlines()))
 
     def test_hostile_flavors(self):
@@ -315,10 +307,8 @@ class LintTest(base.CommandTestCase):
             for command in ('lint', 'translate'):
                 if args and command == 'translate':
                     args = ('-f', 'commands')
-                code, out, err = self.run_command(
-                    'flavor', command, '--file', path, '--from', self.file,
-                    *args)
-                self.assertEqual((3, ''), (code, err))
+                out = self.shown('flavor', command, '--file', path, '--from',
+                                 self.file, *args, code=3)
                 self.assertIsNone(re.search(
                     '[\x00-\x09\x0b-\x1f\u202e]', out))
 
@@ -335,9 +325,7 @@ class TranslateTest(base.CommandTestCase):
             'vcpus': 4, 'ram': 1024, 'properties': self.SPECS}})
 
     def translate(self, *args, code=3):
-        found, out, err = self.run_command('flavor', 'translate', *args)
-        self.assertEqual((code, ''), (found, err))
-        return out
+        return self.shown('flavor', 'translate', *args, code=code)
 
     def test_commands_run_twice(self):
         program = self.files.write("""#!/bin/sh
@@ -384,10 +372,9 @@ case "$*" in *"flavor set"*) exit 1;; esac
     def test_commands_are_harmless(self):
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
         path = self.files.write({evil: {'vcpus': 1, 'ram': 1}}, 'evil')
-        code, out, err = self.run_command(
-            'flavor', 'translate', '--file', path, '-f', 'commands')
-        self.assertEqual((1, ''), (code, out))
-        self.assertIn('name must be printable characters', err)
+        self.refused(
+            'name must be printable characters', 'flavor', 'translate',
+            '--file', path, '-f', 'commands', code=1)
         path = self.files.write({'evil': {
             'vcpus': 1, 'ram': 1, 'properties': {
                 'hw:numa_node.0': evil, f'hw:{evil}': evil,

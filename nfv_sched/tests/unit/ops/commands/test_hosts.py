@@ -6,8 +6,6 @@ import json
 import os
 import re
 
-import fixtures
-
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import snapshots
@@ -37,9 +35,7 @@ class _CommandTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.file = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
-        file.save(made_cloud(), self.file)
+        self.file = self.save_cloud(made_cloud())
 
     def host(self, *args):
         return self.run_command('host', *args, '--from', self.file)
@@ -48,9 +44,8 @@ class _CommandTest(base.CommandTestCase):
 class ListTest(_CommandTest):
 
     def rows(self, *args):
-        code, out, err = self.host('list', '-f', 'csv', *args)
-        self.assertEqual((0, ''), (code, err))
-        return self.csv_rows(out)
+        return self.csv_rows(self.shown(
+            'host', 'list', '-f', 'csv', *args, '--from', self.file))
 
     def test_more_used_than_there_is(self):
         """Pages are gone after a reboot, CPUs out of the set: it is shown."""
@@ -75,9 +70,8 @@ class ListTest(_CommandTest):
 
     def test_full(self):
         for percent in ('200', '-3', 'nan', 'x'):
-            code, out, err = self.host('list', f'--full={percent}')
-            self.assertEqual((2, ''), (code, out))
-            self.assertIn('--full: a number from 0 to 100 is needed', err)
+            self.refused('--full: a number from 0 to 100 is needed',
+                         'host', 'list', f'--full={percent}')
 
     def test_chosen(self):
         for args, hosts in (
@@ -135,16 +129,16 @@ class FactsTest(_CommandTest):
         file.save(snapshots.cloud([snapshots.host('a', [snapshots.node(
             0, 4, 1, 1, shared=0, dedicated=frozenset([1, 2]))]),
             snapshots.host('b', [snapshots.node(0, 4, 1, 1)])]), self.file)
-        self.folder = self.useFixture(fixtures.TempDir()).path
 
-    def write(self, *cpus, name='a.json'):
-        with open(os.path.join(self.folder, name), 'w') as written:
+    def write(self, *cpus):
+        os.makedirs(self.in_folder('facts'))
+        with open(self.in_folder('facts/a.json'), 'w') as written:
             json.dump({'cpus': [
                 {'cpu': cpu, 'node': 0, 'socket': 0, 'core': cpu % 4,
                  'online': True} for cpu in cpus]}, written)
 
     def seen(self, *args):
-        return self.host(*args, '--facts', self.folder)
+        return self.host(*args, '--facts', self.in_folder('facts'))
 
     def test_map(self):
         self.write(*range(8))

@@ -30,8 +30,7 @@ class ListTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.directory = self.useFixture(fixtures.TempDir()).path
-        self.file = write(self.directory, *(
+        self.file = write(self.folder, *(
             test_entry.refusal(server=name) for name in (ONE, TWO)))
 
     def list(self, *args):
@@ -41,12 +40,12 @@ class ListTest(base.CommandTestCase):
         with open(self.file, 'w'):
             pass
         self.assertEqual((0, 'The journal has no refusals.\n', ''),
-                         self.list('--journal', self.directory))
+                         self.list('--journal', self.folder))
 
     def test_configured(self):
-        conf = os.path.join(self.directory, 'nova.conf')
+        conf = self.in_folder('nova.conf')
         with open(conf, 'w') as file:
-            file.write(f'[nfv_sched]\ndecision_journal = {self.directory}\n')
+            file.write(f'[nfv_sched]\ndecision_journal = {self.folder}\n')
         code, out, err = self.process('--config-file', conf)
         self.assertEqual((0, ''), (code, err))
         self.assertIn(TWO, out)
@@ -69,7 +68,7 @@ class ListTest(base.CommandTestCase):
     def test_something_is_missing(self):
         with open(self.file, 'ab') as file:
             file.write(test_entry.line(entry.Lost(time='t', count=3)) + b'{')
-        code, out, err = self.list('--journal', self.directory)
+        code, out, err = self.list('--journal', self.folder)
         self.assertEqual(1, code)
         self.assertIn(TWO, out)
         self.assertEqual(
@@ -80,9 +79,9 @@ class ListTest(base.CommandTestCase):
         """One without a journal is an error, not a journal without any."""
         other = self.useFixture(fixtures.TempDir()).path
         for args in ((), ('--shadow',), (ONE,)):
-            code, out, err = self.list(
-                *args, '--journal', self.directory, '--journal', other)
-            self.assertEqual((1, ''), (code, out))
+            err = self.refused(
+                other, 'server', 'explain', '--then', *args, '--journal',
+                self.folder, '--journal', other, code=1)
             self.assertTrue(err.startswith(f'error: {other}: '), err)
 
 
@@ -91,19 +90,17 @@ class ShadowReportTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.directory = self.useFixture(fixtures.TempDir()).path
-        write(self.directory, test_entry.placed(1, server=ONE),
+        write(self.folder, test_entry.placed(1, server=ONE),
               test_entry.placed(2, server=TWO, change='elsewhere',
                                 instead='host-9'),
               test_entry.placed(3, server=ONE, change='', by=(), reasons=()))
 
     def then(self, *args):
-        return self.run_command('server', 'explain', *args, '--then',
-                                '--journal', self.directory)
+        return self.shown('server', 'explain', *args, '--then', '--journal',
+                          self.folder)
 
     def test_text(self):
-        code, out, err = self.then('--shadow')
-        self.assertEqual((0, ''), (code, err))
+        out = self.then('--shadow')
         self.assertIn('1 of 3 servers placed from', out)
         self.assertIn(['First', '3', '1', '1'], base.cells(out))
         self.assertIn(['nfv:key=strict', 'First', '1', '1'], base.cells(out))
@@ -113,41 +110,37 @@ class ShadowReportTest(base.CommandTestCase):
         other = self.useFixture(fixtures.TempDir()).path
         write(other, test_entry.placed(0, server=TWO),
               test_entry.refusal(server=TWO))
-        code, out, err = self.then('--shadow', '--journal', other)
-        self.assertEqual((0, ''), (code, err))
+        out = self.then('--shadow', '--journal', other)
         self.assertIn('2 of 4 servers placed from', out)
         self.assertIn('1 server found no host', out)
-        _code, out, _err = self.then(TWO, '--journal', other, '-f', 'json')
-        document = json.loads(out)
+        document = json.loads(self.shown(
+            'server', 'explain', TWO, '--then', '--journal', self.folder,
+            '--journal', other, '-f', 'json', code=3))
         self.assertEqual(
             [test_entry.placed(0).time, test_entry.placed(2).time],
             [each['time'] for each in document['placed']])
         self.assertEqual(1, len(document['refusals']))
 
     def test_days(self):
-        code, out, _err = self.then('--shadow', '--days', '1')
-        self.assertEqual((0, 'The journal has no server that filters or '
-                             'weighers in shadow have examined.\n'),
-                         (code, out))
+        self.assertEqual('The journal has no server that filters or weighers '
+                         'in shadow have examined.\n',
+                         self.then('--shadow', '--days', '1'))
 
     def test_one_server(self):
         """It was placed: that is no finding."""
-        code, out, err = self.then(ONE)
-        self.assertEqual((0, ''), (code, err))
+        out = self.then(ONE)
         self.assertIn(
             '2026-01-02T03:04:05.001Z placed on First-0\n'
             'First in shadow would have refused the last host\n', out)
         self.assertIn('  nfv:key=strict: 2 CPUs needed, 1 free\n'
                       '    on First-0, First-1\n', out)
         self.assertIn('First, Weigher in shadow would change nothing', out)
-        _code, out, _err = self.then(TWO)
-        self.assertIn('First in shadow would have placed it on host-9', out)
-        _code, out, _err = self.then(TWO, '-f', 'csv')
-        self.assertIn('First (in shadow)', out)
+        self.assertIn('First in shadow would have placed it on host-9',
+                      self.then(TWO))
+        self.assertIn('First (in shadow)', self.then(TWO, '-f', 'csv'))
 
     def test_one_server_json(self):
-        _code, out, _err = self.then(TWO, '-f', 'json')
-        document = json.loads(out)
+        document = json.loads(self.then(TWO, '-f', 'json'))
         placed, = document['placed']
         self.assertEqual([], document['refusals'])
         self.assertEqual(

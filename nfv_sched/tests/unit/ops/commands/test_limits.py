@@ -2,12 +2,8 @@
 """Limits of hosts in ``nfv-sched host list``."""
 
 import dataclasses
-import os
-
-import fixtures
 
 from nfv_sched.limits import names
-from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base
@@ -31,15 +27,10 @@ _COLUMNS = (
 
 class LimitsTest(base.CommandTestCase):
 
-    def setUp(self):
-        super().setUp()
-        self.path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
-
     def rows(self, cloud, *args, told=''):
-        file.save(cloud, self.path)
         code, out, err = self.run_command(
-            'host', 'list', '--from', self.path, '-f', 'csv', *args)
+            'host', 'list', *args, '--from', self.save_cloud(cloud), '-f',
+            'csv')
         self.assertEqual((0, told), (code, err))
         return self.csv_rows(out)
 

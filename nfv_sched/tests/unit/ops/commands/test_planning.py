@@ -1,37 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command lines of plans; what these print is in the golden files."""
 
-import os
-
 import fixtures
 
 from nfv_sched.ops.cli import errors
-from nfv_sched.ops.cloud import file
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.commands import base
 
 
 class PlanningTest(base.CommandTestCase, running.RunningTestCase):
 
-    def save(self, *servers):
-        self.file = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
-        file.save(self.running(*servers), self.file)
-
     def refused(self, text, *args):
-        code, _out, err = self.run_command(*args, '--from', self.file)
-        self.assertEqual(2, code)
-        self.assertIn(text, err)
+        super().refused(text, *args, '--from', self.in_folder('cloud'))
 
     def test_servers_that_are_not_there(self):
-        self.save('a p1 one', 'c p1 two')
+        self.save_cloud(self.running('a p1 one', 'c p1 two'))
         for name, error in (('c', 'server c is not on one, but on two'),
                             ('d', "no server named 'd'")):
             self.refused(error, 'host', 'drain', 'one', '--server', name)
 
     def test_seconds(self):
         """Each plan has its own time limit unless one is given."""
-        self.save('a p1 one')
+        self.save_cloud(self.running('a p1 one'))
         plans = 'nfv_sched.ops.answers.plans.'
         for module, name, default, *args in (
                 ('drain', 'plan', 30, 'host', 'drain', 'one'),
@@ -50,7 +40,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                 self.assertEqual([7 if given else default], seen)
 
     def test_usage(self):
-        self.save('a p1 one')
+        self.save_cloud(self.running('a p1 one'))
         for *args, text in (
                 ('host', 'drain',
                  'HOST, --aggregate or --availability-zone is needed'),

@@ -3,9 +3,6 @@
 
 import dataclasses
 import json
-import os
-
-import fixtures
 
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
@@ -38,19 +35,15 @@ class PlanTestCase(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud.json.gz')
         self.save()
 
     def save(self, **fields):
-        file.save(snapshots.with_uuids(
-            dataclasses.replace(CLOUD, **fields)), self.path)
+        self.path = self.save_cloud(snapshots.with_uuids(
+            dataclasses.replace(CLOUD, **fields)))
 
     def plan(self, *args, code=3):
-        found, out, err = self.run_command(
-            'agent', 'rebalance', '--from', self.path, *args)
-        self.assertEqual((code, ''), (found, err), out)
-        return out
+        return self.shown(
+            'agent', 'rebalance', '--from', self.path, *args, code=code)
 
 
 class PlanTest(PlanTestCase):

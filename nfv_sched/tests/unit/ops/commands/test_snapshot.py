@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command: its arguments, and what it says."""
 
-import os
-
 import fixtures
 
 from nfv_sched.nova import database
@@ -29,18 +27,16 @@ class SaveTest(base.CommandTestCase):
             database, 'read_configuration')).mock
         self.read = self.useFixture(fixtures.MockPatchObject(
             snapshot_database, 'read', return_value=CLOUD)).mock
-        self.file = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
+        self.file = self.in_folder('cloud')
 
     def save(self, *args):
         return self.run_command('snapshot', 'save', *args)
 
     def test_saved(self):
-        code, out, err = self.save(
-            self.file, '--config-file', 'a', '--config-file', 'b')
-        self.assertEqual((0, ''), (code, err))
-        self.assertRegex(
-            out, rf'^{self.file}: 1 host, 2 servers, 0\.\d kB\n$')
+        self.assertRegex(self.shown(
+            'snapshot', 'save', self.file, '--config-file', 'a',
+            '--config-file', 'b'),
+            rf'^{self.file}: 1 host, 2 servers, 0\.\d kB\n$')
         self.assertEqual(CLOUD, file.load(self.file))
         self.assertEqual(['--config-file=a', '--config-file=b'],
                          self.configured.call_args[0][0])
