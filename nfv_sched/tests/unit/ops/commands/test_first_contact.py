@@ -89,10 +89,8 @@ class FromTest(test_simulate.SimulateTestCase):
 
     def setUp(self):
         super().setUp()
-        folder = self.useFixture(fixtures.TempDir()).path
-        before = os.getcwd()
-        self.addCleanup(os.chdir, before)
-        os.chdir(folder)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
 
     def test_file_of_that_name(self):
         cloud = small_clouds.cloud(small_clouds.host('mine'))
@@ -126,15 +124,12 @@ class NamesTestCase(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'cloud')
-        file.save(dataclasses.replace(
+        self.path = self.save_cloud(dataclasses.replace(
             test_bad_snapshots.CLOUD, hosts=tuple(
                 small_clouds.host(name, zone='east', aggregates=('nfv-hosts',))
                 for name in ('cmp1.a.example', 'cmp2.a.example',
                              'cmp3.a.example', 'cmp3.b.example')),
-            servers=(), aggregates=(snapshot.Aggregate(name='empty'),)),
-            self.path)
+            servers=(), aggregates=(snapshot.Aggregate(name='empty'),)))
 
     def run_on(self, *args):
         return self.run_command(*args, '--from', self.path)
@@ -183,8 +178,7 @@ class NamesTest(NamesTestCase):
     def test_short_host_name(self):
         for command in (('host', 'show', 'cmp1'), ('host', 'drain', 'cmp1'),
                         ('host', 'list', '--host', 'cmp1')):
-            code, out, err = self.run_on(*command)
-            self.assertEqual((0, ''), (code, err))
+            out = self.shown(*command, '--from', self.path)
             self.assertIn('cmp1.a.example', out)
             self.assertNotIn('cmp2', out)
 
@@ -201,9 +195,8 @@ class OptionsTest(NamesTestCase):
     def test_zone(self):
         """The old names of the option still work, and are not shown."""
         for option in ('--availability-zone', '--az', '--zone'):
-            code, out, err = self.run_on('host', 'list', option, 'east')
-            self.assertEqual((0, ''), (code, err))
-            self.assertIn('cmp1.a.example', out)
+            self.assertIn('cmp1.a.example', self.shown(
+                'host', 'list', option, 'east', '--from', self.path))
             code, _out, err = self.run_on(
                 'flavor', 'explain', 'vrouter.4', option, 'east')
             self.assertEqual('', err)
@@ -214,13 +207,11 @@ class OptionsTest(NamesTestCase):
             self.assertNotIn('--zone', out)
 
     def test_no_abbreviations(self):
-        code, out, err = self.run_on('host', 'list', '--aggr', 'nfv-hosts')
-        self.assertEqual((2, ''), (code, out))
-        self.assertIn('unrecognized arguments: --aggr', err)
+        self.refused('unrecognized arguments: --aggr', 'host', 'list',
+                     '--aggr', 'nfv-hosts', '--from', self.path)
 
     def test_image_of_a_file(self):
         for command in (('flavor', 'explain', 'vrouter.4'),
                         ('capacity', 'show', 'vrouter.4')):
-            code, _out, err = self.run_on(*command, '--image', 'fw')
-            self.assertEqual(2, code)
-            self.assertIn('error: --image: a file has no images', err)
+            self.refused('error: --image: a file has no images', *command,
+                         '--image', 'fw', '--from', self.path)
