@@ -207,10 +207,9 @@ class _Execution:
                     str(plan.next_round))))
 
     def print_plan(self) -> None:
-        from nfv_sched.ops.run import runner
         for warning in self._saved.plan.warnings:
             self._command.app.stderr.write(f'note: {strings.line(warning)}\n')
-        for line in runner.listed(self._saved.plan, self._journal):
+        for line in self._journal.listed(self._saved.plan):
             self._print(line)
 
     def _run_of(self, connection: ty.Any) -> 'runner.PlanRun':

@@ -98,20 +98,15 @@ class MoveJournal:
             if write:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._read(self._file, write)
-        except BlockingIOError as exc:
-            self.close()
-            raise MoveJournalError(
-                f'{path}: is in use: the plan is being carried out '
-                'already') from exc
-        except FileNotFoundError as exc:
-            if write:
-                raise MoveJournalError(f'{path}: {exc.strerror}') from exc
         except atomic_file.WriteError as exc:
             raise MoveJournalError(str(exc)) from exc
         except (OSError, ValueError) as exc:
             self.close()
-            raise MoveJournalError(
-                f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
+            if write or not isinstance(exc, FileNotFoundError):
+                why = ('is in use: the plan is being carried out already'
+                       if isinstance(exc, BlockingIOError)
+                       else getattr(exc, 'strerror', None) or exc)
+                raise MoveJournalError(f'{path}: {why}') from exc
 
     def _read(self, descriptor: int, write: bool) -> None:
         with open(descriptor, 'rb', closefd=False) as file:
@@ -153,25 +148,18 @@ class MoveJournal:
     def add(self, move: values.Move, state: str, migration: str | None = None,
             text: str | None = None) -> None:
         """Write a record, to disk; raise OSError if that fails."""
-        record = self._record(
+        self.last[move.number] = self._write(
             move.id, state, move=move.number, migration=migration, text=text,
             kind=move.kind)
-        self._write(record)
-        self.last[move.number] = record
 
     def announce(self, digest: str) -> None:
         """Write that a plan with another digest may take the place of this."""
-        self._write(self._record(digest, 'replanned'))
-
-    def _record(self, what: str, state: str, **fields: ty.Any) -> MoveRecord:
-        return MoveRecord(**{
-            'plan': self._digest, 'time': _now().isoformat(timespec='seconds'),
-            'move': 0, 'id': what, 'state': ty.cast(ty.Any, state), **fields})
+        self._write(digest, 'replanned')
 
     def set_host(self, host: str,
                  state: ty.Literal['asked', 'closed', 'open']) -> None:
         self._note_host(host, state)
-        self._write(self._record(host, state))
+        self._write(host, state)
 
     def _note_host(self, host: str, state: str) -> None:
         self.closed.pop(host, None)
@@ -185,7 +173,10 @@ class MoveJournal:
             record.id: record for record in self.last.values()})
         self.last = {}
 
-    def _write(self, record: MoveRecord) -> None:
+    def _write(self, what: str, state: str, **fields: ty.Any) -> MoveRecord:
+        record = MoveRecord(**{
+            'plan': self._digest, 'time': _now().isoformat(timespec='seconds'),
+            'move': 0, 'id': what, 'state': ty.cast(ty.Any, state), **fields})
         line = json.dumps(dataclasses.asdict(record)).encode() + b'\n'
         descriptor = ty.cast(int, self._file)
         size = os.fstat(descriptor).st_size
@@ -197,6 +188,7 @@ class MoveJournal:
             # The next record must not continue part of a line.
             os.ftruncate(descriptor, size)
             raise
+        return record
 
     def _state(self, move: values.Move) -> str | None:
         record = self.last.get(move.number)
@@ -208,6 +200,25 @@ class MoveJournal:
     def has_begun(self, move: values.Move) -> bool:
         """Return whether Nova or Neutron may be at a move."""
         return self._state(move) in ('asked', 'moving')
+
+    def left(self, plan: values.MovePlan) -> list[values.Move]:
+        return [move for move in plan.moves if not self.is_done(move)]
+
+    def closes(self, plan: values.MovePlan) -> bool:
+        """Return whether hosts are to be disabled before the moves."""
+        return bool(plan.closed_hosts and (self.left(plan) or not plan.moves))
+
+    def listed(self, plan: values.MovePlan) -> Iterator[str]:
+        """Yield a line for each thing that is done, or to be done."""
+        if self.closes(plan):
+            for host in plan.closed_hosts:
+                yield f'{host} is disabled first.'
+        for move in plan.moves:
+            yield _line(plan, move) + (
+                ': done' if self.is_done(move)
+                else ': has begun' if self.has_begun(move) else '')
+        if any(move.vfs_detached for move in self.left(plan)):
+            yield values.VFS_DETACHED
 
     def close(self) -> None:
         if self._file is not None:
@@ -224,28 +235,6 @@ def _age(record: MoveRecord) -> float:
     since = datetime.datetime.fromisoformat(record.time)
     # One of the future is old, too: the clock was set back.
     return abs((_now() - since).total_seconds())
-
-
-def left(plan: values.MovePlan, journal: MoveJournal) -> list[values.Move]:
-    return [move for move in plan.moves if not journal.is_done(move)]
-
-
-def closes(plan: values.MovePlan, journal: MoveJournal) -> bool:
-    """Return whether hosts are to be disabled before the moves."""
-    return bool(plan.closed_hosts and (left(plan, journal) or not plan.moves))
-
-
-def listed(plan: values.MovePlan, journal: MoveJournal) -> Iterator[str]:
-    """Yield a line for each thing that is done, or to be done."""
-    if closes(plan, journal):
-        for host in plan.closed_hosts:
-            yield f'{host} is disabled first.'
-    for move in plan.moves:
-        yield _line(plan, move) + (
-            ': done' if journal.is_done(move)
-            else ': has begun' if journal.has_begun(move) else '')
-    if any(move.vfs_detached for move in left(plan, journal)):
-        yield values.VFS_DETACHED
 
 
 def _number(plan: values.MovePlan, move: values.Move) -> str:
@@ -311,7 +300,7 @@ class PlanRun:
                 journal.closed.setdefault(host, True)
 
     def left(self) -> list[values.Move]:
-        return left(self.plan, self._journal)
+        return self._journal.left(self.plan)
 
     def in_progress(self) -> bool:
         return any(map(self._journal.has_begun, self.plan.moves))
@@ -407,7 +396,7 @@ class PlanRun:
                 self._begin(move)
         if not only_begun:
             try:
-                if closes(self.plan, self._journal):
+                if self._journal.closes(self.plan):
                     for host in self.plan.closed_hosts:
                         if self._set_status(host, values.REASON):
                             self._say(f'{host} is disabled: {values.REASON}')

@@ -98,8 +98,6 @@ class Move:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MovePlan:
-    """Moves to be made."""
-
     moves: tuple[Move, ...]  #: in the order in which they were planned
     #: names of the hosts that are disabled first
     closed_hosts: tuple[str, ...] = ()
