@@ -176,54 +176,54 @@ def read(path: str) -> Users:
     :raises CloudUnreadError: if it cannot be read, is open to other users of
         the host, or has a line that is not a user with a bcrypt hash
     """
+    try:
+        return _users(_content(path))
+    except (OSError, ValueError) as exc:
+        raise errors.CloudUnreadError(
+            f'{path}: {getattr(exc, "strerror", "") or exc}') from exc
+
+
+def _users(content: bytes) -> Users:
     hashes: dict[bytes, bytes] = {}
     roles: dict[bytes, Role] = {}
-    for number, line in enumerate(_content(path).split(b'\n'), 1):
+    for number, line in enumerate(content.split(b'\n'), 1):
         line = line.strip()
         if not line or line.startswith(b'#'):
             continue
         match = _LINE.fullmatch(line)
         # The message does not quote the line: it is a secret.
         if match is None:
-            raise errors.CloudUnreadError(
-                f'{path}: line {number}: not USER:HASH or USER:HASH:ROLE with '
-                'a hash of bcrypt, as by "htpasswd -nBC 10 USER", or with *')
+            raise ValueError(
+                f'line {number}: not USER:HASH or USER:HASH:ROLE with a hash '
+                'of bcrypt, as by "htpasswd -nBC 10 USER", or with *')
         user, hashed, cost, role = match.groups()
         if role is not None and role.decode() not in _ROLES:
-            raise errors.CloudUnreadError(
-                f'{path}: line {number}: the role is none of '
-                f'{", ".join(_ROLES)}')
+            raise ValueError(
+                f'line {number}: the role is none of {", ".join(_ROLES)}')
         if hashed is not None and not 4 <= int(cost) <= MAX_COST:
-            raise errors.CloudUnreadError(
-                f'{path}: line {number}: the cost {int(cost)} of the hash is '
-                f'not from 4 to {MAX_COST}')
+            raise ValueError(f'line {number}: the cost {int(cost)} of the '
+                             f'hash is not from 4 to {MAX_COST}')
         if user in roles:
-            raise errors.CloudUnreadError(
-                f'{path}: line {number}: the user has two lines')
+            raise ValueError(f'line {number}: the user has two lines')
         roles[user] = Role.READER if role is None else _ROLES[role.decode()]
         if hashed is not None:
             hashes[user] = hashed
     if not roles:
-        raise errors.CloudUnreadError(f'{path}: no users')
+        raise ValueError('no users')
     return Users(hashes, roles)
 
 
 def _content(path: str) -> bytes:
-    try:
-        # Opening a FIFO would block until it has a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        with open(descriptor, 'rb') as opened:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise errors.CloudUnreadError(f'{path}: not a regular file')
-            if status.st_mode & stat.S_IRWXO:
-                raise errors.CloudUnreadError(
-                    f'{path}: open to all users of this host; use "chmod '
-                    'o-rwx"')
-            content = opened.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as exc:
-        raise errors.CloudUnreadError(
-            f'{path}: {getattr(exc, "strerror", "") or exc}') from exc
+    # Opening a FIFO would block until it has a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(descriptor, 'rb') as opened:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError('not a regular file')
+        if status.st_mode & stat.S_IRWXO:
+            raise ValueError(
+                'open to all users of this host; use "chmod o-rwx"')
+        content = opened.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise errors.CloudUnreadError(f'{path}: longer than {MAX_BYTES} bytes')
+        raise ValueError(f'longer than {MAX_BYTES} bytes')
     return content
