@@ -295,10 +295,6 @@ class Listener(http.server.ThreadingHTTPServer):
             target=self.serve_forever, args=(_POLL,),
             name='nfv-sched-listener', daemon=True)
 
-    @property
-    def open_connections(self) -> int:
-        return len(self._open)
-
     def server_bind(self) -> None:
         """Bind without looking up the name of the host."""
         socketserver.TCPServer.server_bind(self)
