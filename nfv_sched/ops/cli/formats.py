@@ -142,13 +142,11 @@ class Value(value.ValueFormatter):
                          parsed_args)
 
 
+_ALL = {'json': json_format.JSONFormatter, 'table': TableFormatter,
+        'value': Value, 'yaml': yaml_format.YAMLFormatter}
 #: Formats of commands that print a table, and names and values.
-LIST = {'csv': CSV, 'json': json_format.JSONFormatter,
-        'table': TableFormatter, 'value': Value,
-        'yaml': yaml_format.YAMLFormatter}
-SHOW = {'json': json_format.JSONFormatter, 'shell': Shell,
-        'table': TableFormatter, 'value': Value,
-        'yaml': yaml_format.YAMLFormatter}
+LIST = {'csv': CSV, **_ALL}
+SHOW = {**_ALL, 'shell': Shell}
 #: Name of the format of commands to run, one per line, with # comments.
 COMMANDS = 'commands'
 

@@ -145,10 +145,9 @@ class _Capacity(base.Lister):
         from nfv_sched.ops.model.counting import capacity
         image = arguments.glance_properties(parsed_args)
         arguments.check_image_properties(image)
-        hints = {}
         reserved = self._reservation
-        if reserved is not None and reserved.kind == 'host':
-            hints[blazar.HINT] = [reserved.id]
+        hints = {blazar.HINT: [reserved.id]} if (
+            reserved is not None and reserved.kind == 'host') else {}
         return capacity.NewServers(
             ports=arguments.ports(cloud, parsed_args), image=image,
             project=parsed_args.project, hints=hints)
@@ -262,9 +261,8 @@ class ListCapacity(_Capacity):
             fits, by=parsed_args.by, has_quota=has_quota,
             survive=parsed_args.survive, empty=parsed_args.empty), fits)
 
-    def _allowances(
-        self, project: str, flavors: Iterable[snapshot.Flavor],
-    ) -> dict[str, capacity_document.QuotaAllowance]:
+    def _allowances(self, project: str, flavors: Iterable[snapshot.Flavor],
+                    ) -> dict[str, capacity_document.QuotaAllowance]:
         """Return what the quota of a project allows, by name of the flavor.
 
         What cannot be read is left out, and named after the output.

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """The commands ``nfv-sched server explain`` and ``flavor explain``."""
 
 import abc
@@ -118,15 +117,13 @@ class _Explain(planning.Report):
             options += next_steps.own_ports(about)
         explained = dataclasses.replace(explained, next_steps=tuple(
             next_steps.find(cloud, about, explained, options)))
-        names = arguments.chosen(
+        names = frozenset(arguments.chosen(
             [host.host for host in explained.hosts], parsed_args.patterns,
-            'host')
+            'host'))
         self.has_findings = not explained.fits
-        of_names = frozenset(names)
         shown = {each.host: each for each in explained.hosts
-                 if each.host in of_names}
-        best_first = of_explain.best_first(
-            explained, [shown[name] for name in names])
+                 if each.host in names}
+        best_first = of_explain.best_first(explained, shown.values())
         columns, rows = self.cells(
             parsed_args, of_explain.COLUMNS, list(shown.values()))
         text: Iterable[tables.Part] = ()
@@ -167,7 +164,6 @@ class ExplainServer(_Explain):
     schemas = {'server-explain': explain_document.Explained,
                'server-explain-then': journal_document.JournalRefusals,
                'server-explain-shadow': journal_document.ShadowReport}
-
     epilog = _SHARED + """\
 examples:
   nfv-sched server explain router-7 --from cloud.json.gz --host 'c-1*'
@@ -182,7 +178,6 @@ is wrong.
 """
 
     replaced_networks = ', in place of all its own networks'
-
     least_important = rendering.LEAST_IMPORTANT  # of a list of refusals
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -293,7 +288,6 @@ class ExplainFlavor(_Explain):
     """Explain where new servers of a flavor fit, and why not elsewhere."""
 
     schemas = {'flavor-explain': explain_document.Explained}
-
     epilog = _SHARED + """\
 examples:
   nfv-sched flavor explain vrouter.16 --network provider --count 3

@@ -3,6 +3,7 @@
 
 import argparse
 import collections
+from collections.abc import Sequence
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.flavors import document
@@ -115,7 +116,6 @@ class LintFlavor(planning.Report):
 
     epilog = _LINT_EPILOG
     schemas = {'flavor-lint': document.FlavorLint}
-
     cloud = source.Source(takes_api=True)
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -169,7 +169,6 @@ class TranslateFlavor(planning.PlanCommand):
 
     epilog = _TRANSLATE_EPILOG
     schemas = {'flavor-translate': document.Translations}
-
     # No hosts are looked at.
     cloud = source.Source(takes_api=True, takes_changes=False)
 
@@ -180,13 +179,13 @@ class TranslateFlavor(planning.PlanCommand):
         image = _image(parsed_args)
         if not image.properties or parsed_args.names or parsed_args.all:
             _check(parsed_args)
-        chosen: list[snapshot.Flavor] = []
+        flavors: Sequence[snapshot.Flavor] = ()
         if parsed_args.file is not None:
-            chosen = arguments.flavors(
-                flavor_file.flavors(parsed_args.file), parsed_args.names)
+            flavors = flavor_file.flavors(parsed_args.file)
         elif parsed_args.names or parsed_args.all:
-            cloud = self.cloud.read(self, parsed_args, ('flavors',))
-            chosen = arguments.flavors(cloud.flavors, parsed_args.names)
+            flavors = self.cloud.read(
+                self, parsed_args, ('flavors',)).flavors
+        chosen = arguments.flavors(flavors, parsed_args.names)
         from nfv_sched.ops.answers.flavors import translate
         from nfv_sched.ops.answers.flavors import translate_rendering
         all_translated = [translate.flavor(each) for each in chosen]

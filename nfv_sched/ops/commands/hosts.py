@@ -174,10 +174,9 @@ class _WithFacts:
                  "tells its CPUs, also those in none of Nova's sets; hosts "
                  'without a file are shown without them')
 
-    def views(
-        self, parsed_args: argparse.Namespace,
-        chosen: Callable[[snapshot.Cloud], list[snapshot.Host]],
-    ) -> tuple[snapshot.Cloud, Sequence[host_document.HostDetails]]:
+    def views(self, parsed_args: argparse.Namespace,
+              chosen: Callable[[snapshot.Cloud], list[snapshot.Host]],
+              ) -> tuple[snapshot.Cloud, Sequence[host_document.HostDetails]]:
         files = fact_files(parsed_args.facts)
         cloud = self.cloud.read(self, parsed_args)
         hosts = chosen(cloud)

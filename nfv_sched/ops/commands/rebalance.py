@@ -58,7 +58,6 @@ class RebalanceAgent(planning.MovePlanCommand):
     epilog = _EPILOG
     migrates = False
     schemas = {'agent-rebalance': rebalance_document.Rebalance}
-
     cloud = source.Source(takes_api=True)
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

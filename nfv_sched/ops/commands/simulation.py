@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """The command ``nfv-sched simulation run``."""
 
 import argparse
@@ -272,7 +271,6 @@ class RunSimulation(base.Lister):
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str], data: ty.Iterable) -> int:
-        """Print JSON and YAML as one document, other formats as tables."""
         if not self._tables or parsed_args.formatter != base.TABLE:
             return super().produce_output(parsed_args, column_names, data)
         self.check_columns(parsed_args, list(dict.fromkeys(

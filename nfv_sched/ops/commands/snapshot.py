@@ -65,9 +65,8 @@ class SaveSnapshot(base.Command):
 
 
 def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
-    """Write a snapshot.
+    """Write a snapshot; an existing file is replaced.
 
-    :param path: of the file; an existing file is replaced
     :param anonymous: replace names and UUIDs
     :returns: lines about what was written
     :raises CloudUnreadError: if the file cannot be written

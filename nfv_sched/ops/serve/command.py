@@ -45,7 +45,6 @@ class ServeSnapshot(base.Command):
     """
 
     epilog = _EPILOG
-
     # The clients choose.
     cloud = source.Source(takes_changes=False)
 

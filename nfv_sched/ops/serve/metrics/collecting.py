@@ -5,7 +5,6 @@ import argparse
 from collections.abc import Callable, Sequence
 import contextlib
 import copy
-import io
 import logging
 import os
 import time
@@ -94,11 +93,10 @@ class Collection:
         """Continue the counters of a file, which may be missing."""
         tally = reading.Tally()
         try:
-            with io.StringIO(files.read(path).decode()) as old:
-                for family in parser.text_fd_to_metric_families(old):
-                    for sample in family.samples:
-                        if not 0 <= sample.value < _LATEST:
-                            continue  # also NaN
+            for family in parser.text_string_to_metric_families(
+                    files.read(path).decode()):
+                for sample in family.samples:
+                    if 0 <= sample.value < _LATEST:  # not NaN
                         self._resume_sample(tally, family.name, sample)
         except FileNotFoundError:
             return

@@ -45,7 +45,6 @@ class ServeMetrics(base.Command):
     """
 
     epilog = _EPILOG
-
     # Metrics are of the cloud as it is.
     cloud = source.Source(takes_changes=False)
 
