@@ -209,7 +209,6 @@ class FilesTestCase(cmd_base.CommandTestCase):
         super().setUp()
         self.contents = {}
         self.addOnException(self.attach_files)
-        self.folder = self.useFixture(fixtures.TempDir()).path
         # A module that would be found if it were looked for.
         self.write(f'{mutations.MARKER}.py', b'raise SystemExit(42)\n')
         self.useFixture(fixtures.MonkeyPatch(

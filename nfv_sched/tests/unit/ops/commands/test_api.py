@@ -21,7 +21,6 @@ class APITestCase(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.folder = self.useFixture(fixtures.TempDir()).path
         for name in list(os.environ):
             if name.startswith('OS_'):
                 self.useFixture(fixtures.EnvironmentVariable(name))
@@ -37,10 +36,8 @@ class APITestCase(base.CommandTestCase):
         for name, value in self.api.variables(**kwargs).items():
             self.useFixture(fixtures.EnvironmentVariable(name, value))
 
-    def refused(self, *args, code=1):
-        found, out, err = self.run_command(*args)
-        self.assertEqual((code, ''), (found, out), err)
-        line, = err.splitlines()
+    def error_line(self, *args, code=1):
+        line, = self.refused('', *args, code=code).splitlines()
         self.assertThat(line, matchers.StartsWith('error: '))
         return line.removeprefix('error: ')
 
@@ -56,10 +53,8 @@ class FlavorTest(APITestCase):
         self.nova.flavors = [self.good, self.bad, self.old]
 
     def lint(self, *args, code):
-        found, out, err = self.run_command(
-            'flavor', 'lint', '--api', *args, '-f', 'json')
-        self.assertEqual((code, ''), (found, err), out)
-        return json.loads(out)
+        return json.loads(self.shown(
+            'flavor', 'lint', '--api', *args, '-f', 'json', code=code))
 
     def test_lint(self):
         self.nova.max_limit = 2
@@ -93,7 +88,7 @@ class FlavorTest(APITestCase):
 
     def test_used_of_file(self):
         self.nova.servers = [nova_api.server('vm-1', self.good)]
-        path = os.path.join(self.folder, 'flavors.json')
+        path = self.in_folder('flavors.json')
         with open(path, 'w') as stream:
             json.dump({'flavors': [self.good]}, stream)
         self.lint('--file', path, '--used', code=0)
@@ -115,16 +110,15 @@ class FlavorTest(APITestCase):
         self.assertEqual('compute 2.69', version)
 
     def test_translate(self):
-        code, out, err = self.run_command(
-            'flavor', 'translate', 'old', '--api', '-f', 'commands')
-        self.assertEqual((0, ''), (code, err), out)
+        out = self.shown('flavor', 'translate', 'old', '--api', '-f',
+                         'commands')
         self.assertIn('--property nfv:vswitch_numa_affinity=strict', out)
 
     def test_named_account(self):
         for name in self.api.variables():
             self.useFixture(fixtures.EnvironmentVariable(name))
         variables = self.api.variables()
-        path = os.path.join(self.folder, 'clouds.yaml')
+        path = self.in_folder('clouds.yaml')
         with open(path, 'w') as stream:
             yaml.safe_dump({'clouds': {'east': {
                 'region_name': 'RegionOne', 'auth': {
@@ -133,7 +127,7 @@ class FlavorTest(APITestCase):
         self.useFixture(fixtures.EnvironmentVariable(
             'OS_CLIENT_CONFIG_FILE', path))
         self.lint('good', '--os-cloud', 'east', code=0)
-        self.assertIn('Cloud west was not found', self.refused(
+        self.assertIn('Cloud west was not found', self.error_line(
             'flavor', 'lint', '--all', '--api', '--os-cloud', 'west'))
 
     def test_not_read(self):
@@ -141,16 +135,16 @@ class FlavorTest(APITestCase):
         self.nova.stop()
         self.assertEqual(
             f'the compute API cannot be read: {self.nova.url} does not answer '
-            '(connection refused)', self.refused(*lint))
+            '(connection refused)', self.error_line(*lint))
         self.log_in(password='wrong')
         self.assertEqual(
             f'the compute API cannot be read: {self.api.url} does not accept '
             'the account (HTTP 401): --os-cloud or the OS_* variables',
-            self.refused(*lint))
+            self.error_line(*lint))
         for name in self.api.variables():
             self.useFixture(fixtures.EnvironmentVariable(name))
         self.assertIn('no account for the API, see --os-cloud',
-                      self.refused(*lint))
+                      self.error_line(*lint))
 
     def test_client(self):
         """``openstack nfv ...``, with the account that it has."""
@@ -213,16 +207,16 @@ class RebalanceTest(APITestCase):
     def test_hidden(self):
         """Neutron shows agents to administrators; to others it has none."""
         self.api.agents = []
-        self.assertIn('the account needs the role admin', self.refused(
+        self.assertIn('the account needs the role admin', self.error_line(
             'agent', 'rebalance', '--api'))
 
     def test_unreadable(self):
         self.api.faults['ports'] = lambda handler, query, body: handler.reply(
             {}, 403)
-        line = self.refused('agent', 'rebalance', '--api')
+        line = self.error_line('agent', 'rebalance', '--api')
         self.assertIn('the network API cannot be read: GET ports: 403', line)
         self.api.stop()
-        self.assertIn('the network API cannot be read: ', self.refused(
+        self.assertIn('the network API cannot be read: ', self.error_line(
             'agent', 'rebalance', '--api'))
 
 
@@ -244,7 +238,7 @@ class CommandLineTest(APITestCase):
             ('agent', 'rebalance', '--limit', 'vnics_per_guest=2'),
         ):
             for option in (('--api',), ('--os-cloud', 'x')):
-                line = self.refused(*args, *option, code=2)
+                line = self.error_line(*args, *option, code=2)
                 if 'x' in option and args[1] in ('defrag', 'drain'):
                     self.assertIn('--os-cloud is for --run', line)
                     continue
@@ -260,7 +254,7 @@ class CommandLineTest(APITestCase):
             (('--os-cloud', 'x', '--from', 'x'),
              'either --os-cloud, or --from'),
         ):
-            self.assertIn(said, self.refused(
+            self.assertIn(said, self.error_line(
                 'flavor', 'lint', '--all', *args, code=2))
 
     def test_help(self):

@@ -211,18 +211,18 @@ class HostileNamesTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.folder = self.useFixture(fixtures.TempDir()).path
-        file.save(hostile(), self.path('cloud'))
-        os.mkdir(self.path('journal'))
-        with open(self.path('journal/refusals-20260102T030405Z-1-0123abcd'
-                            '.jsonl'), 'wb') as stream:
+        file.save(hostile(), self.in_folder('cloud'))
+        os.mkdir(self.in_folder('journal'))
+        with open(self.in_folder(
+                'journal/refusals-20260102T030405Z-1-0123abcd.jsonl'),
+                'wb') as stream:
             for refusal in refusals():
                 stream.write(test_entry.line(refusal))
             stream.write(test_entry.line(entry.Lost(time=NAMES[-3], count=3)))
         for name, content in (('steps', STEPS), ('simulated', CLOUD)):
-            with open(self.path(name), 'w') as stream:
+            with open(self.in_folder(name), 'w') as stream:
                 yaml.safe_dump(content, stream)
-        with open(self.path('facts'), 'w') as stream:
+        with open(self.in_folder('facts'), 'w') as stream:
             json.dump(MACHINE, stream)
         plan = migrating_nova.document(*[
             f'server-{number} live {HOSTS[1]}'
@@ -230,14 +230,14 @@ class HostileNamesTest(base.CommandTestCase):
         plan['host'] = NAMES[-2]
         for server, name in zip(plan['servers'], NAMES):
             server['server'] = name
-        with open(self.path('plan'), 'w') as stream:
+        with open(self.in_folder('plan'), 'w') as stream:
             json.dump(plan, stream)
-        self.programs = self.path('bin')
+        self.programs = self.in_folder('bin')
         os.mkdir(self.programs)
         for name in PROGRAMS:
             path = os.path.join(self.programs, name)
             with open(path, 'w') as program:
-                program.write(STAND_IN.format(log=self.path('log')))
+                program.write(STAND_IN.format(log=self.in_folder('log')))
             os.chmod(path, 0o700)
         for name in FILTERS:
             os.symlink(shutil.which(name), os.path.join(self.programs, name))
@@ -250,7 +250,7 @@ class HostileNamesTest(base.CommandTestCase):
             **{server.uuid: [server.host, None, server.state, False]
                for server in cloud.servers},
         }.items():
-            with open(self.path(f'log.{name}'), 'w') as stream:
+            with open(self.in_folder(f'log.{name}'), 'w') as stream:
                 print(*lines, sep='\n', file=stream)
         self._live()
 
@@ -272,13 +272,10 @@ class HostileNamesTest(base.CommandTestCase):
             neutron, 'read_snapshot', lambda _conf:
             neutron_snapshots.snapshot([{'host': name} for name in NAMES])))
 
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
     def calls(self):
         """Subcommand -> arguments of each of its calls, without a format."""
-        cloud = ('--from', self.path('cloud'))
-        journal = self.path('journal')
+        cloud = ('--from', self.in_folder('cloud'))
+        journal = self.in_folder('journal')
         return {
             'cloud_audit': [cloud],
             'capacity_list': [cloud, ('--by', 'aggregate', *cloud)],
@@ -297,20 +294,20 @@ class HostileNamesTest(base.CommandTestCase):
             'flavor_translate': [('--all', *cloud)],
             'host_list': [cloud],
             'host_map': [cloud],
-            'host_profile': [('--facts', self.path('facts'))],
+            'host_profile': [('--facts', self.in_folder('facts'))],
             'host_show': [(HOSTS[0], *cloud)],
             # Without an account it goes no further than the list of moves.
-            'plan_run': [(self.path('plan'), '--dry-run')],
-            'metrics': [('--textfile', self.path('metrics'), *cloud)],
+            'plan_run': [(self.in_folder('plan'), '--dry-run')],
+            'metrics': [('--textfile', self.in_folder('metrics'), *cloud)],
             'agent_rebalance': [cloud],
             'simulation_run': [
-                ('--show', 'steps', self.path('steps'), *cloud),
-                ('--show', 'servers', self.path('simulated')),
-                (self.path('simulated'), self.path('simulated'))],
+                ('--show', 'steps', self.in_folder('steps'), *cloud),
+                ('--show', 'servers', self.in_folder('simulated')),
+                (self.in_folder('simulated'), self.in_folder('simulated'))],
             # Prints where it listens, and no names; test_pages has its pages.
             'snapshot_serve': [],
-            'snapshot_save': [(self.path('saved'),),
-                              ('--anonymize', self.path('anonymous'))],
+            'snapshot_save': [(self.in_folder('saved'),),
+                              ('--anonymize', self.in_folder('anonymous'))],
         }
 
     def output(self, *args, codes=(0, 1, 3)):
@@ -331,7 +328,7 @@ class HostileNamesTest(base.CommandTestCase):
         :returns: the arguments that each of them was given, its name first
         """
         place = self.useFixture(fixtures.TempDir()).path
-        with open(self.path('log'), 'w'):
+        with open(self.in_folder('log'), 'w'):
             pass
         done = subprocess.run(
             ['/bin/bash', '-c', script], cwd=place,
@@ -346,7 +343,7 @@ class HostileNamesTest(base.CommandTestCase):
             self.assertEqual(['nfv-sched', 'cloud', 'audit'], words[:3], line)
             self.assertLessEqual(
                 set(words[5:]), {f'--host={host}' for host in HOSTS})
-        with open(self.path('log')) as lines:
+        with open(self.in_folder('log')) as lines:
             calls = [line.rstrip('\0\n').split('\0')
                      for line in lines.read().split('\0\n') if line]
         self.assertFalse([call for call in calls if call[0] == 'touch'])
@@ -465,7 +462,7 @@ class HostileNamesTest(base.CommandTestCase):
         """They are in nova.conf as they are, or refused."""
         usable = set()
         for name in NAMES:
-            args = ('host', 'profile', '--facts', self.path('facts'),
+            args = ('host', 'profile', '--facts', self.in_folder('facts'),
                     '--vswitch-nic', f'{name}={PRINTABLE[0]}')
             out = self.output(*args, '-f', 'nova.conf', codes=(0, 2))
             for each in ('kernel', 'tuned', 'ovs', 'ansible', 'table'):
@@ -473,13 +470,13 @@ class HostileNamesTest(base.CommandTestCase):
                     *args, '-f', each, codes=(0, 2)) or 'ovs-vsctl')
             if out:
                 usable.add(name)
-                with open(self.path('nova.conf'), 'w') as stream:
+                with open(self.in_folder('nova.conf'), 'w') as stream:
                     stream.write(out)
                 conf = cfg.ConfigOpts()
                 conf.register_opt(cfg.ListOpt('physnets'), 'neutron')
                 conf.register_opt(cfg.ListOpt('numa_nodes'),
                                   f'neutron_physnet_{name}')
-                conf([], default_config_files=[self.path('nova.conf')])
+                conf([], default_config_files=[self.in_folder('nova.conf')])
                 self.assertIn(name, conf.neutron.physnets)
                 self.assertEqual(
                     ['0'], conf[f'neutron_physnet_{name}'].numa_nodes)
@@ -488,12 +485,12 @@ class HostileNamesTest(base.CommandTestCase):
              '\U0001f600', '\\'}, usable)
 
     def test_unknown_names(self):
-        cloud = ('--from', self.path('cloud'))
+        cloud = ('--from', self.in_folder('cloud'))
         for name in NAMES[len(PRINTABLE):]:
             for args in (('server', 'explain', name, *cloud),
                          ('flavor', 'explain', f'x{name}', *cloud),
                          ('capacity', 'show', f'x{name}', *cloud),
                          ('host', 'show', f'x{name}', *cloud),
-                         ('host', 'profile', '--facts', self.path('facts'),
-                          '--vswitch-nic', f'x{name}')):
+                         ('host', 'profile', '--vswitch-nic', f'x{name}',
+                          '--facts', self.in_folder('facts'))):
                 self.output(*args, codes=(0, 1, 2, 3))

@@ -56,16 +56,11 @@ class MetricsTestCase(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.directory = self.useFixture(fixtures.TempDir()).path
-        self.cloud = self.path('cloud.json.gz')
-        file.save(CLOUD, self.cloud)
-        self.textfile = self.path('nfv.prom')
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
+        self.cloud = self.save_cloud(CLOUD)
+        self.textfile = self.in_folder('nfv.prom')
 
     def refuse(self, *times):
-        with open(self.path(JOURNAL), 'ab') as opened:
+        with open(self.in_folder(JOURNAL), 'ab') as opened:
             for second in times:
                 opened.write(test_entry.line(test_entry.refusal(
                     time=f'2026-01-02T03:04:{second:02}.001Z')))
@@ -124,8 +119,8 @@ class TextFileTest(MetricsTestCase):
         self.assertAlmostEqual(
             time.time() - 1767323045,
             found['nfv_sched_snapshot_age_seconds',], delta=60)
-        self.assertEqual(['cloud.json.gz', 'nfv.prom'],
-                         sorted(os.listdir(self.directory)))
+        self.assertEqual(['cloud', 'nfv.prom'],
+                         sorted(os.listdir(self.folder)))
 
     def test_flavors(self):
         found = self.write('--flavors', 'v*')
@@ -146,22 +141,22 @@ class TextFileTest(MetricsTestCase):
 
     def test_refusals_are_counted_once(self):
         """Also when the journal has forgotten them."""
-        args = ('--journal', self.directory)
+        args = ('--journal', self.folder)
         key = ('nfv_sched_refusals_total', 'nfv:key')
         self.assertNotIn(key, self.write(
-            *args, missing=self.no_journal(self.directory)))
+            *args, missing=self.no_journal(self.folder)))
         self.refuse(1, 2)
         for _ in range(2):
             self.assertEqual(2, self.write(*args)[key])
-        with open(self.path(JOURNAL), 'w'):
+        with open(self.in_folder(JOURNAL), 'w'):
             pass
         self.assertEqual(2, self.write(*args)[key])
         self.refuse(2, 3)
         self.assertEqual(3, self.write(*args)[key])
 
     def test_shadow(self):
-        args = ('--journal', self.directory)
-        with open(self.path(JOURNAL), 'wb') as opened:
+        args = ('--journal', self.folder)
+        with open(self.in_folder(JOURNAL), 'wb') as opened:
             opened.write(test_entry.line(test_entry.placed(1)) +
                          test_entry.line(test_entry.placed(
                              2, change='', by=())))
@@ -175,7 +170,7 @@ class TextFileTest(MetricsTestCase):
             self.assertEqual(
                 2, found['nfv_sched_shadow_decisions_total', 'Weigher',
                          'same'])
-        with open(self.path(JOURNAL), 'w'):
+        with open(self.in_folder(JOURNAL), 'w'):
             pass
         self.assertEqual(1, self.write(*args)[
             'nfv_sched_shadow_servers_total', 'same'])
@@ -197,11 +192,11 @@ class TextFileTest(MetricsTestCase):
             self.assertIn(('nfv_sched_snapshot_age_seconds',), written)
 
     def test_journal_that_is_not_there(self):
-        path = self.path('missing')
+        path = self.in_folder('missing')
         self.write('--journal', path, missing='error: The decision journal '
                    f'cannot be read: {path}: No such file or directory\n')
-        self.write('--journal', self.directory, missing=self.no_journal(
-            self.directory))
+        self.write('--journal', self.folder, missing=self.no_journal(
+            self.folder))
 
     def no_journal(self, path):
         return ('error: The decision journal cannot be read: '
@@ -217,7 +212,7 @@ class TextFileTest(MetricsTestCase):
 
     def test_cannot_be_read(self):
         code, out, err = self.run_command(
-            '--textfile', self.textfile, '--from', self.path('missing'))
+            '--textfile', self.textfile, '--from', self.in_folder('missing'))
         self.assertEqual((1, 1), (code, err.count('\n')))
         self.assertFalse(os.path.exists(self.textfile))
 
@@ -232,10 +227,9 @@ class TextFileTest(MetricsTestCase):
     def test_address_in_use(self):
         with socket.create_server(('127.0.0.1', 0)) as used:
             address = f'127.0.0.1:{used.getsockname()[1]}'
-            code, out, err = self.run_command(
-                '--listen', address, '--from', self.cloud)
-        self.assertEqual((1, ''), (code, out))
-        self.assertEqual(f'error: {address}: Address already in use\n', err)
+            self.refused(
+                f'error: {address}: Address already in use\n', '--listen',
+                address, '--from', self.cloud, code=1)
 
 
 class ListenTest(MetricsTestCase):
@@ -244,7 +238,7 @@ class ListenTest(MetricsTestCase):
         self.process = subprocess.Popen(
             [sys.executable, '-W', 'ignore', '-m', 'nfv_sched.ops.cli.base',
              'metrics', '--listen', '127.0.0.1:0', '--interval', '1',
-             '--from', self.cloud, '--journal', self.directory, *args],
+             '--from', self.cloud, '--journal', self.folder, *args],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=files and (lambda: resource.setrlimit(
                 resource.RLIMIT_NOFILE, (files, files))))
@@ -363,7 +357,7 @@ class ListenTest(MetricsTestCase):
         self.assertNotIn('Too many open files', err)
 
     def test_password(self):
-        path = self.path('users')
+        path = self.in_folder('users')
         with open(path, 'wb') as opened:
             opened.write(b'u:' + bcrypt.hashpw(b'p', bcrypt.gensalt(4)))
         os.chmod(path, 0o600)
@@ -377,7 +371,7 @@ class ListenTest(MetricsTestCase):
             self.assertEqual(200, answer.status)
 
     def test_password_file_unusable(self):
-        self.start('--auth-file', self.path('missing'))
+        self.start('--auth-file', self.in_folder('missing'))
         out, err = self.process.communicate(timeout=60)
         self.assertEqual('', self.url + out)
         self.assertEqual(1, self.process.returncode)

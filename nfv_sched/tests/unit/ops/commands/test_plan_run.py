@@ -5,6 +5,7 @@ import dataclasses
 import io
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -18,7 +19,6 @@ import fixtures
 
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import api
-from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import source
@@ -75,7 +75,6 @@ sys.stdout = io.TextIOWrapper(
 class PlanRunTestCase(base.CommandTestCase):
     def setUp(self):
         super().setUp()
-        self.folder = self.useFixture(fixtures.TempDir()).path
         for name in [*filter(lambda name: name.startswith('OS_'), os.environ)]:
             self.useFixture(fixtures.EnvironmentVariable(name))
         # No clouds.yaml of somebody.
@@ -86,7 +85,7 @@ class PlanRunTestCase(base.CommandTestCase):
         # There are no databases.
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', side_effect=errors.NotConfiguredError))
-        self.path = os.path.join(self.folder, 'plan.json')
+        self.path = self.in_folder('plan.json')
 
     def plan(self, *texts, **fields):
         self.start(migrating_nova.document(*texts, **fields))
@@ -117,11 +116,6 @@ class PlanRunTestCase(base.CommandTestCase):
             'server': server.name, 'server_id': server.uuid,
             'source': server.host} for server in cloud.servers]})
         self.listen(self.nova)
-
-    def misused(self, text, *args):
-        code, _out, err = self.run_command(*args)
-        self.assertEqual(2, code)
-        self.assertIn(text, err)
 
     def carry_out(self, *args, code=0):
         """Run the plan; return standard output and error."""
@@ -215,16 +209,13 @@ class PlanRunTest(PlanRunTestCase):
             self.assertEqual((code, 'Begin? [y/N] '), (found, err))
         self.assertEqual('two', self.hosts()['a'])
         with mock.patch('sys.stdin', io.StringIO('y\n')):
-            code, _out, err = self.run_command('plan', 'run', self.path)
-        self.assertEqual(2, code)
-        self.assertIn('--yes is needed', err)
+            self.refused('--yes is needed', 'plan', 'run', self.path)
 
     def test_no_file(self):
         """This is said before --yes is asked for."""
         with mock.patch('sys.stdin', io.StringIO()):
-            code, _out, err = self.run_command('plan', 'run', '/none')
-        self.assertEqual((1, 'error: /none: No such file or directory\n'),
-                         (code, err))
+            self.refused('error: /none: No such file or directory\n',
+                         'plan', 'run', '/none', code=1)
 
     def test_changed(self):
         self.plan(*[f'{name} live two' for name in 'abcdef'])
@@ -428,7 +419,7 @@ class PlanRunTest(PlanRunTestCase):
         self.plan('a live two')
         self.carry_out()
         lines = open(f'{self.path}.journal', 'rb').read()
-        path = os.path.join(self.folder, 'journal')
+        path = self.in_folder('journal')
         for content, text in (
                 (lines.replace(b'"plan": "', b'"plan": "0'),
                  'is the journal of another plan'),
@@ -650,21 +641,18 @@ class EvacuationTest(PlanRunTestCase):
 
 class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
     def test_drain(self):
-        cloud = os.path.join(self.folder, 'cloud')
-        file.save(self.running('b vf one', 'a p4 one', 'c p4 two'), cloud)
-        args = 'host', 'drain', 'one', '--from', cloud
+        args = 'host', 'drain', 'one', '--from', self.save_cloud(
+            self.running('b vf one', 'a p4 one', 'c p4 two'))
         self.assertEqual(0, self.run_command(
             *args, '--save', self.path, '-f', 'value')[0])
-        with open(self.path) as stream:
-            text = stream.read()
+        text = pathlib.Path(self.path).read_text()
         self.assertEqual(text, self.run_command(*args, '-f', 'json')[1])
         self.start(json.loads(text))
         self.carry_out()
         self.assertNotIn('one', self.hosts().values())
 
     def save_rounds(self, *servers, code=0, at_once='1', steps=''):
-        cloud = os.path.join(self.folder, 'cloud')
-        file.save(self.running(*servers, steps=steps), cloud)
+        cloud = self.save_cloud(self.running(*servers, steps=steps))
         self.assertEqual(code, self.run_command(
             'host', 'drain', '*', '--at-once', at_once, '--from', cloud,
             '--save', self.path, '-f', 'value')[0])
@@ -781,11 +769,11 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
                 ((), '--run needs --save FILE'),
                 (('--save', self.path), '--yes is needed'),
                 (('--save', self.path, '-f', 'json'), '--run is not for -f')):
-            self.misused(text, *args, *more)
+            self.refused(text, *args, *more)
         for option in ('--yes', '--dry-run', '--enable-after',
                        '--parallel 2', '--timeout 60', '--replan 1',
                        '--os-cloud x'):
-            self.misused(f'{option.split()[0]} is for --run', 'host', 'drain',
+            self.refused(f'{option.split()[0]} is for --run', 'host', 'drain',
                          'one', *option.split())
         for command, text in (
                 (('cloud', 'defrag', '--flavor', 'x'), 'unrecognized arg'),
@@ -793,14 +781,12 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
                 (('host', 'drain', 'one', '--server', 'a'),
                  plan_execution.NO_ENABLE),
                 (('host', 'drain', 'one', 'two'), plan_execution.NO_ENABLE)):
-            self.misused(text, *command, '--save', self.path, '--run',
+            self.refused(text, *command, '--save', self.path, '--run',
                          '--yes', '--enable-after')
-        self.misused('error: either --dry-run or --replan', *args, '--save',
+        self.refused('error: either --dry-run or --replan', *args, '--save',
                      self.path, '--dry-run', '--replan', '1')
         # Nobody has to be asked.
-        code, out, err = self.run_command(
-            *args, '--save', self.path, '--dry-run')
-        self.assertEqual((0, ''), (code, err))
+        out = self.shown(*args, '--save', self.path, '--dry-run')
         self.assertIn('Nothing was changed: --dry-run.\n', out)
         self.assertEqual([], self.nova.actions)
         self.assertEqual('enabled', self.status('one')['status'])
@@ -813,8 +799,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.assertEqual(1, code)
         self.assertIn('the plan is not run', err)
         self.assertEqual([], self.nova.actions)
-        code, out, err = self.run_command(*args)
-        self.assertEqual((0, ''), (code, err))
+        out = self.shown(*args)
         self.assertIn('1 server of one: 1 live.', out)
         self.assertIn('1 of 1 move made.', out)
         self.assertNotIn('one', self.hosts().values())
@@ -828,21 +813,19 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda _arguments: lambda: cloud))
         self.listen_as(cloud)
-        args = ('host', 'drain', 'one', '--save', self.path, '--run', '--yes',
-                '--parallel', '1', '--enable-after')
-        code, out, err = self.run_command(*args)
-        self.assertEqual((0, ''), (code, err))
+        out = self.shown(
+            'host', 'drain', 'one', '--save', self.path, '--run', '--yes',
+            '--parallel', '1', '--enable-after')
         self.assertIn('2 of 2 moves made.', out)
         self.assertIn('one is enabled.\n', out)
         self.assertEqual(1, self.nova.most)
         self.assertEqual('enabled', self.status('one')['status'])
 
     def test_not_saved(self):
-        code, _out, err = self.run_command(
-            'cloud', 'defrag', '--from', 'fragmented', '--flavor',
-            'vrouter.6', '--save', os.path.join(self.folder, 'no', 'plan'))
-        self.assertEqual(1, code)
-        self.assertIn('No such file or directory', err)
+        self.refused(
+            'No such file or directory', 'cloud', 'defrag', '--from',
+            'fragmented', '--flavor', 'vrouter.6', '--save',
+            self.in_folder('no/plan'), code=1)
 
 
 class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
@@ -1023,10 +1006,10 @@ class ReplanTest(ReplanTestCase):
         self.carry_out()
 
     def test_options(self):
-        self.misused('--replan is not for --from', 'host', 'drain', 'one',
+        self.refused('--replan is not for --from', 'host', 'drain', 'one',
                      '--replan', '1', '--run', '--yes', '--save', self.path,
                      '--from', 'two-hosts')
-        self.misused('either --dry-run or --replan', 'plan', 'run', self.path,
+        self.refused('either --dry-run or --replan', 'plan', 'run', self.path,
                      '--dry-run', '--replan', '1')
 
     def test_defrag(self):
@@ -1059,18 +1042,14 @@ class ReplanTest(ReplanTestCase):
 class AgentPlanTestCase(PlanRunTestCase):
     def setUp(self):
         super().setUp()
-        cloud = os.path.join(self.folder, 'cloud')
-        file.save(snapshots.with_uuids(test_rebalance.CLOUD), cloud)
+        cloud = self.save_cloud(snapshots.with_uuids(test_rebalance.CLOUD))
         self.run_command('agent', 'rebalance', '--from', cloud, '--save',
                          self.path, '-f', 'commands')
-        with open(self.path) as stream:
-            text = stream.read()
+        path = pathlib.Path(self.path)
         # Of the right length, but not as Neutron writes them.
-        text = re.sub('"([0-9a-f]{32})"', lambda match: (
-            f'"{uuid.UUID(match[1])}"'), text)
-        with open(self.path, 'w') as stream:
-            stream.write(text)
-        self.moves = json.loads(text)['moves']
+        path.write_text(re.sub('"([0-9a-f]{32})"', lambda match: (
+            f'"{uuid.UUID(match[1])}"'), path.read_text()))
+        self.moves = self.document()['moves']
         self.listen()
         for move in self.moves:
             for key in ('source_agent_id', 'destination_agent_id'):
@@ -1102,11 +1081,9 @@ class AgentPlanTest(AgentPlanTestCase):
 
     def test_at_once(self):
         """--run of a plan of what Neutron shows."""
-        cloud = os.path.join(self.folder, 'cloud')
-        path = os.path.join(self.folder, 'other')
         code, out, err = self.run_command(
-            'agent', 'rebalance', '--from', cloud, '--save', path, '--run',
-            '--yes')
+            'agent', 'rebalance', '--from', self.in_folder('cloud'), '--save',
+            self.in_folder('other'), '--run', '--yes')
         # Its identifiers are none.
         self.assertEqual(1, code, out)
         self.assertIn('is not a UUID', err)

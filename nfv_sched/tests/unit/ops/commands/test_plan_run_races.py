@@ -221,7 +221,7 @@ class ClosedHostTest(test_plan_run.PlanRunTestCase):
             with mock.patch.object(moves, 'GRACE', grace):
                 out, err = self.check(
                     '--enable-after', '--journal',
-                    os.path.join(self.folder, f'journal-{number}'),
+                    self.in_folder(f'journal-{number}'),
                     code=code, says=says)
             self.assertEqual(not code, 'one is enabled.\n' in out)
             self.assertEqual(code, err.count('GET /os-services: 503'))
@@ -290,7 +290,7 @@ class RetriesTest(test_plan_run.PlanRunTestCase):
         variables = {name: os.environ[name] for name in self.api.variables()}
         for name in variables:
             self.useFixture(fixtures.EnvironmentVariable(name))
-        path = os.path.join(self.folder, 'clouds.yaml')
+        path = self.in_folder('clouds.yaml')
         self.useFixture(fixtures.EnvironmentVariable(
             'OS_CLIENT_CONFIG_FILE', path))
         with open(path, 'w') as stream:
@@ -308,7 +308,7 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
     def setUp(self):
         super().setUp()
         self.nova.failing = {'a'}
-        self.path = os.path.join(self.folder, 'a plan')
+        self.path = self.in_folder('a plan')
         self.out, _err = self.drain(code=3)
         with open(self.path, 'rb') as stream:
             self.plan_saved = stream.read()

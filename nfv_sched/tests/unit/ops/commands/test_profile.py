@@ -30,11 +30,10 @@ class ProfileTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.folder = self.useFixture(fixtures.TempDir()).path
         self.facts = self.path('ironic.json', json.dumps(IRONIC))
 
     def path(self, name, content):
-        path = os.path.join(self.folder, name)
+        path = self.in_folder(name)
         with open(path, 'w', encoding='utf-8') as file:
             file.write(content)
         return path

@@ -10,7 +10,6 @@ from unittest import mock
 import fixtures
 
 from nfv_sched.ops.cli import errors
-from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import remote
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import replanning
@@ -173,7 +172,7 @@ class ServedTestCase(test_plan_run.ReplanTestCase):
             self.useFixture(fixtures.EnvironmentVariable(name))
         self.useFixture(fixtures.EnvironmentVariable(
             remote.TOKEN, 'ann:secret'))
-        users = os.path.join(self.folder, 'users')
+        users = self.in_folder('users')
         with open(os.open(users, os.O_CREAT | os.O_WRONLY, 0o600),
                   'w') as stream:
             stream.write(test_serve.USERS)
@@ -336,8 +335,7 @@ class ServedCheckTest(ServedTestCase):
 
     def test_file(self):
         """It does not show where servers are afterwards."""
-        path = os.path.join(self.folder, 'cloud')
-        file.save(self.read(), path)
+        path = self.save_cloud(self.read())
         out, err = self.drain('--from', path)
         self.assertEqual('', err)
         self.assertIn("Strict policies were not checked: this needs Nova's "

@@ -3,9 +3,7 @@
 
 import dataclasses
 import json
-import os
 
-from nfv_sched.ops.cloud import file
 from nfv_sched.ops.run import values
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.commands import test_plan_run
@@ -45,20 +43,15 @@ ROOM = """\
 
 class PlansTest(test_plan_run.PlanRunTestCase, running.RunningTestCase):
 
-    def setUp(self):
-        super().setUp()
-        self.cloud_path = os.path.join(self.folder, 'cloud')
-
     def save(self, steps=BOOTS, **states):
         cloud = self.running(steps=steps, head=HEAD)
-        file.save(dataclasses.replace(cloud, servers=tuple([
+        self.save_cloud(dataclasses.replace(cloud, servers=tuple([
             dataclasses.replace(each, state=states.get(
-                each.name, each.state)) for each in cloud.servers])),
-            self.cloud_path)
+                each.name, each.state)) for each in cloud.servers])))
 
     def run_plan(self, *args, code=0):
         found, out, err = self.run_command(
-            *args, '--from', self.cloud_path)
+            *args, '--from', self.in_folder('cloud'))
         self.assertEqual(code, found, out + err)
         return out
 

@@ -11,7 +11,6 @@ import ddt
 import fixtures
 
 from nfv_sched.ops.answers.hosts import view
-from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.serve.pages import html
@@ -63,10 +62,8 @@ class _PagesTest(base.CommandTestCase):
         return found
 
     def document(self, cloud, *command):
-        path = f'{self.useFixture(fixtures.TempDir()).path}/cloud.json.gz'
-        file.save(cloud, path)
         _code, out, _err = self.run_command(
-            *command, '--from', path, '-f', 'json')
+            *command, '--from', self.save_cloud(cloud), '-f', 'json')
         return json.loads(out)
 
 
