@@ -10,7 +10,6 @@ Placement, and filters that look at anything else, are not asked here.
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 import dataclasses
-import sys
 import typing as ty
 
 from nfv_sched.fit import decide
@@ -23,8 +22,6 @@ from nfv_sched.fit import occupancy
 from nfv_sched.fit import pci_pools
 from nfv_sched.fit import request as nfv_request
 
-#: More than any host takes.
-NO_LIMIT = sys.maxsize
 _NO_NODES = topology.HostTopology(())
 NO_RATIOS = decide.UNLIMITED
 
@@ -126,9 +123,7 @@ def place_first(case: Case,
         if decision.accepted and (
                 best is None or decision.value > best[1].value):
             best = candidate, decision, evaluation
-    if best is None:
-        return None
-    return _claim(case, *best)
+    return None if best is None else _claim(case, *best)
 
 
 def decision(case: Case) -> numa_decide.Decision:
@@ -256,15 +251,13 @@ class Count(ty.NamedTuple):
     left: FreeResources
 
 
+@dataclasses.dataclass(slots=True)
 class _Chain:
     """A state of a host to which one server after the other is added."""
 
-    __slots__ = ('fits', 'left', 'full')
-
-    def __init__(self, start):
-        self.fits = 0
-        self.left = start
-        self.full = False
+    left: ty.Any
+    fits: int = 0
+    full: bool = False
 
     def follow(self, put: Callable[[ty.Any], ty.Any], limit: int) -> None:
         """Add servers until one more than a limit fits, or the host is full.
@@ -287,7 +280,7 @@ class Counter:
         self._chains: dict[Hashable, _Chain] = {}
 
     def count(self, room: FreeResources, ratios: fit.Ratios,
-              limit: int = NO_LIMIT) -> Count:
+              limit: int) -> Count:
         """Count the servers that fit on a host, at most ``limit``."""
         guest_request, request = self.wanted, self.wanted.request
         if request.error is not None:
