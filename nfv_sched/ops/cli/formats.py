@@ -78,10 +78,9 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
         group.add_argument(
             '--max-width', metavar='<integer>', type=int,
             default=_variable('CLIFF_MAX_TERM_WIDTH'),
-            help='maximum width of lines, 0 for no limit (default: that of '
-                 'the terminal; COLUMNS if it is set; no limit in a pipe or '
-                 'a file). Columns that do not fit are left out and named, or '
-                 'lines below their row')
+            help='maximum width of lines, 0 for no limit (default: COLUMNS, '
+                 'or that of the terminal). Columns that do not fit are left '
+                 'out and named, or lines below their row')
         group.add_argument(
             '--fit-width', action='store_true',
             default=bool(_variable('CLIFF_FIT_WIDTH')),

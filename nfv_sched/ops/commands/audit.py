@@ -15,33 +15,25 @@ from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
-_EPILOG = """\
+_EPILOG = f"""\
 Finds strict policies that are not satisfied now, PCI devices remote from their
 server, CPUs that two servers have, servers in the record of a host that are
 gone, and differences between Placement and the pinned CPUs of servers, between
 the ledger and Neutron, and more. Nothing is changed.
 
-Nova, Placement and Neutron are read one after the other, while servers are
-booted and deleted. So a live cloud is read again after --confirm seconds if
-there are findings, and only findings of both readings are shown. Servers with
-a task in progress are left out. A file is read once.
+A live cloud is read again after --confirm seconds if there are findings, and
+only findings of both readings are shown. Servers with a task in progress are
+left out. "Since" is the earliest time at which a finding can have begun, by
+Nova's records; empty if there is none.
 
-"Since" is the earliest time at which a finding can have begun, by Nova's
-records: the creation of the server, or its last move to this host, or the last
-change of the move; empty if there is no record.
-
-With -f commands: the commands that repair, where one is known, one in a line.
-Comments (#) have the finding and what else to do. Read them before you run
-them.
+With -f commands: the commands that repair, where one is known, with comments.
+Read them before you run them.
 
 examples:
-  nfv-sched cloud audit
   nfv-sched cloud audit --host 'compute-1*' --kind policy-not-kept
   nfv-sched cloud audit --kind 'allocation*' -f commands
 
-exit code: 0 if nothing is found; 1 if something could not be read, and is
-named; 2 if the command line is wrong; 3 if there are findings.
-"""
+{planning.exit_codes('there are findings')}"""
 
 #: Nova updates the records of hosts every 60 seconds.
 _CONFIRM = 90.0

@@ -25,29 +25,24 @@ if ty.TYPE_CHECKING:
 _MEANING = """\
 "Fits" is the number of servers that can be booted, one after the other, until
 one is refused: what Placement grants, the enabled filters pass and the claim
-on the compute node takes. Each host is counted alone, so server groups, quotas
-and scheduler hints, but for --reservation, are not considered. Each flavor is
-counted as if no servers of other flavors were booted. "Placement capacity" is
-the number that Placement alone admits.
+on the compute node takes. Each host and each flavor is counted alone, without
+server groups, quotas and scheduler hints, but for --reservation. "Placement
+capacity" is the number that Placement alone admits.
 """
 
 _LIST_EPILOG = f"""\
 {_MEANING}
 "Lost capacity by cause" says why servers that Placement would admit do not
 fit: "A or B" if they fit without either, "A and B" if only without both. With
--f csv or value, each cause has a column, such as "Lost to pCPUs", and each
-resource of the quota has "used", "limit" and "needed", for one server. With
---mix, there is a row for each flavor; "Fits" is that of the whole mix, filling
-host after host; more may fit in another order.
+-f csv or value, each cause has a column. With --mix, "Fits" is that of the
+whole mix, filling host after host; more may fit in another order.
 
 With --project, "Quota allows" is how many more servers the project's quota
-allows, wherever they would run, and "Quota used" what of it is in use, for the
-resources that limit it. Both are for each flavor alone.
+allows, wherever they would run, and "Quota used" what of it is in use.
 
 examples:
   nfv-sched capacity list
   nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
-  nfv-sched capacity list --by host --from cloud.json.gz
   nfv-sched capacity list --mix vrouter.16=2,fw.8=1 --like router-7
 
 {base.EXIT_CODES}"""
@@ -55,16 +50,11 @@ examples:
 _SHOW_EPILOG = f"""\
 {_MEANING}
 "Limiting resource" has the resources that limit a host: with more of one of
-them alone, one more server fits.
-
-With -f csv or value, "pCPUs used" and "pCPUs total" are those of the host, and
-each NUMA node has its own columns, such as "Node 0 pCPUs used".
-
-"Next" uses what it says on the host; nothing if no single server is enough.
-"nfv-sched cloud defrag" finds out whether it fits on another host.
+them alone, one more server fits. "Next" uses what it says on the host; nothing
+if no single server is enough. "nfv-sched cloud defrag" finds out whether it
+fits on another host.
 
 examples:
-  nfv-sched capacity show vrouter.16
   nfv-sched capacity show vrouter.16 --host compute-3 --next
   nfv-sched capacity show vrouter.16 --network mgmt --network data
 

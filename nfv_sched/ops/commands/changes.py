@@ -25,9 +25,7 @@ def add_changes(parser: argparse._ActionsContainer) -> None:
         metavar='N:HOST|FILE',
         help='as if there were N more hosts like this one, but empty and '
              'enabled, in the same aggregates; or as a file of "host profile '
-             '-f json" sets one up: in no aggregate, without PCI devices, '
-             'CPU traits and network agents, the rest as on a host of the '
-             'cloud; ./NAME is a file; can be repeated')
+             '-f json" sets one up; ./NAME is a file; can be repeated')
     parser.add_argument(
         '--remove-host', action='append', default=[], metavar='PATTERN',
         help='as if there were no such hosts, and none of their servers; * '

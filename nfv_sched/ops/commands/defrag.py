@@ -12,27 +12,18 @@ from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
 Servers may not fit although the hosts together have enough free CPUs, pages
-and devices. The plan says which servers to live-migrate, and where to. It has
-the fewest moves that were found, and prefers servers with little memory. It
-says how many new servers no plan exceeds, if that is proved.
-
-Nothing is moved without --run. Before a plan is shown, it is carried out in
-the simulator by Nova's own scheduler and claims: each move with its
-destination, then the boots of the new servers. No policy of a server, or of
-its server group, is satisfied less than before.
-
-New servers have the ports that most servers of the flavor have, or those of
---network, --like or --ports.
+and devices. The plan has the fewest live migrations that were found, prefers
+servers with little memory, and says how many new servers no plan exceeds, if
+that is proved. Nothing is moved without --run. Before a plan is shown, its
+moves and the boots of the new servers are carried out in the simulator. No
+policy of a server, or of its server group, is satisfied less than before.
 
 {planning.MOVES_HELP}
 examples:
-  nfv-sched cloud defrag --flavor vrouter.16 --count 3
   nfv-sched cloud defrag --flavor vrouter.16 --max-moves 2 --avoid 'ims*'
   nfv-sched cloud defrag --flavor fw.8 --from cloud.json.gz -f json
 
-exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if no moves were found that make room for so many.
-"""
+{planning.exit_codes('no moves were found that make room for so many')}"""
 
 
 class DefragCloud(planning.MovePlanCommand):

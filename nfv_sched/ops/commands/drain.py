@@ -15,45 +15,25 @@ from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
-Which servers of a host can be moved, how, in which order, and where to. Each
-is moved live if possible, else cold, or it stays; "Why" says why it is not
-moved live, or not at all. The plan moves as many as possible: if a server has
-few possible hosts, all orders and destinations are tried, for half a minute at
-most, or five seconds for each of several hosts.
+Each server is moved live if possible, else cold, or it stays; "Why" says why
+not. The plan moves as many as possible.
 
-Strict policies are kept after the move, also those that are not kept now, and
-other policies no less than before. Server groups are respected; soft policies
-of server groups if there is a host for that. A server with policy affinity
-goes only where others of its group are. Nothing is moved without --run. Before
-a plan is shown, it is carried out in the simulator by Nova's own scheduler and
-claims. Servers come and go meanwhile: carry a plan out soon.
-
-With --shelve, servers that no move takes off the host are shelved when all
-others have moved; not those that are locked, nor, with --relax, those that
-could move if a policy were relaxed.
+Strict policies are kept after the move, others no less than before, and server
+groups are respected. Nothing is moved without --run. Before a plan is shown,
+it is carried out in the simulator by Nova's own scheduler and claims.
 
 Several hosts, by names, patterns, --aggregate or --availability-zone, are
-emptied in rounds, as for an upgrade. The host with the fewest servers is the
-first, and servers go to hosts that were emptied, or are not to be, before
-others, so that few move twice.
+emptied in rounds, as for an upgrade, with few servers that move twice. --run
+and "plan run" carry out one round; there is no -f commands.
 
 {planning.MOVES_HELP}
-Then it keeps new servers off the host, unless --server is given. Cold
-migrations are confirmed. Of several hosts, --run and "plan run" carry out one
-round; there is no -f commands.
-
 examples:
   nfv-sched host drain compute-3
   nfv-sched host drain compute-3 --save drain.json --run --os-cloud admin
-  nfv-sched host drain compute-3 --server fw-1 -f commands
-  nfv-sched host drain compute-3 --make-room --relax
+  nfv-sched host drain compute-3 --make-room --relax --from cloud.json.gz
   nfv-sched host drain --aggregate dpdk --at-once 2 --save upgrade.json
-  nfv-sched host drain 'compute-1*' --from cloud.json.gz -f json
 
-exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a server cannot be moved, or a server elsewhere may come,
-or come back: by a resize that is not confirmed, or a move under way.
-"""
+{planning.exit_codes('a server cannot be moved, or one may still come')}"""
 
 
 class DrainHost(planning.MovePlanCommand):

@@ -11,33 +11,23 @@ from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
-Where the servers of hosts go that are down. Make sure that the hosts are off:
-Nova knows only that nova-compute does not report, and a server that goes on
-running there then runs twice. Disks that are neither shared nor volumes are
-lost; such servers are made anew from their image.
+Make sure that the hosts are off: Nova knows only that nova-compute does not
+report, and a server that goes on running there then runs twice. Disks that are
+neither shared nor volumes are lost.
 
-Evacuations that are requested at once are often granted the same NUMA node,
-and Nova makes one attempt: a server that loses stays on its failed host. The
-plan gives each a destination, to as many as possible, servers with few
+Evacuations that are requested at once are often granted the same NUMA node.
+The plan gives each a destination, to as many as possible, servers with few
 possible hosts first. Strict policies are kept, others if a host allows it, and
-server groups are respected; "Why" says why a server finds no host.
-
-The hosts count as down, even where a snapshot was saved before that. Nova's
-databases are read, or --from; the plan is then carried out by Nova's API alone
-(--run, "plan run"), not while a host is up. One server at a time goes to a
-host. If an evacuation fails the others go on; --replan plans the failed ones
-anew, to other hosts. At the end, servers on these hosts that the plan does not
-know are named. A server that is being deleted, migrated or resized stays.
+server groups are respected. One server at a time goes to a host; if one fails
+the others go on, and --replan plans it anew. Nova's API is enough for --run. A
+server that is being deleted, migrated or resized stays.
 
 {planning.MOVES_HELP}
 examples:
-  nfv-sched host evacuate compute-3 --from cloud.json.gz
   nfv-sched host evacuate compute-3 --save lost.json --run --yes --replan 3
   nfv-sched host evacuate --aggregate rack-7 --relax -f json
 
-exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a server is not evacuated.
-"""
+{planning.exit_codes('a server is not evacuated')}"""
 
 
 class EvacuateHost(planning.MovePlanCommand):

@@ -169,12 +169,10 @@ examples:
   nfv-sched server explain router-7 --from cloud.json.gz --host 'c-1*'
   nfv-sched server explain router-7 --network provider,physnet=physnet0
   nfv-sched server explain 8b1d6a52-0e0b-4b5a-9a55-2f7a51f0c111 --then
-  nfv-sched server explain --then --full -f csv
   nfv-sched server explain --then --shadow --journal c1 --journal c2
 
 exit code: 0 if it would fit, and for a list of refusals, 3 if it would not, or
-was not, 1 if something could not be read, and is named, 2 if the command line
-is wrong.
+was not, 1 if something could not be read, 2 if the command line is wrong.
 """
 
     replaced_networks = ', in place of all its own networks'
@@ -295,7 +293,7 @@ examples:
   nfv-sched flavor explain fw.8 --group spread --from cloud.json.gz
 
 exit code: 0 if it would fit, 3 if it would not, 1 if something could not be
-read, and is named, 2 if the command line is wrong.
+read, 2 if the command line is wrong.
 """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

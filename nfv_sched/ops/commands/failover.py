@@ -10,29 +10,22 @@ from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
-_EPILOG = """\
+_EPILOG = f"""\
 For each host: its servers, how many of them find another host when they are
 evacuated, and which are stranded, and why.
 
 The servers are evacuated one after the other, the newest first, as the API
-lists them, and each goes where the scheduler puts it. Shelved servers and
-those without a host do not count. A server that Nova does not evacuate is
-stranded, too, with the reason. A host that is already down is checked like the
-others; no server is evacuated to it.
-
-If it is not clear whether a server finds a host, it is evacuated in the
-simulator, by Nova's own scheduler and claims. This is slow in large clouds
-that are nearly full.
+lists them, and each goes where the scheduler puts it; where that is not clear,
+in the simulator, which is slow in large clouds that are nearly full. Shelved
+servers do not count. A server that Nova does not evacuate is stranded, too. A
+host that is already down is checked like the others.
 
 examples:
-  nfv-sched cloud failover
   nfv-sched cloud failover --host 'compute-1*' --from cloud.json.gz
   nfv-sched cloud failover --aggregate rack-7 --together
   nfv-sched cloud failover --add-hosts 1:compute-7
 
-exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a server finds no place.
-"""
+{planning.exit_codes('a server finds no place')}"""
 
 
 class FailoverCloud(planning.Report):

@@ -27,9 +27,8 @@ _LINT_COLUMNS = ('Flavor', 'Severity', 'Key', 'Finding', 'Do')
 
 _LINT_EPILOG = f"""\
 An error means that the API refuses the flavor from microversion 2.86, or that
-no host takes it. With --hosts it also means that no host of the cloud does,
-even if it were empty and in service. The openstack client uses an older
-microversion by default, with which the API does not check extra specs.
+no host takes it; with --hosts also that no host of the cloud does, even if it
+were empty and in service.
 
 With an image: contradictions between flavor and image, whether the image needs
 more, and which properties of the image Nova silently drops.
@@ -37,9 +36,7 @@ more, and which properties of the image Nova silently drops.
 With --api, an account with the role admin sees private flavors, and servers of
 all projects. --hosts needs Nova's databases, or --from.
 
-{_FILES}
-A file of an image is the output of "openstack image show -f json", or its
-properties with their values.
+{_FILES}A file of an image is the output of "openstack image show -f json".
 
 examples:
   nfv-sched flavor lint vrouter.16 'fw.*' --hosts --used
@@ -66,18 +63,13 @@ Nova stay. Nothing is changed. "Class" is one of:
   error          an error that "flavor lint" finds in the new flavor
 
 {_FILES}
-With -f commands: a script for sh, with comments. Flavors of --file are created
-there unless the cloud has one of that name: run it again after a failure.
+With -f commands: a script for sh, which can be run again after a failure.
 
 examples:
   nfv-sched flavor translate --file flavors.json -f commands
   nfv-sched flavor translate --all --from cloud.json.gz -f json
-  nfv-sched flavor translate --image image.json
 
-exit code: 0; 1 if something could not be read, and is named; 2 if the command
-line is wrong; 3 if a key is not fully translated: something is lost, or left
-to do by hand; or if "flavor lint" finds an error of what the flavor becomes.
-"""
+{planning.exit_codes('something is lost, left to do by hand, or wrong')}"""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -52,22 +52,20 @@ Layouts:
   clouds; with --osds or --guest-gb a formula says how much memory is kept
 
 By default this machine is read, from /sys. --facts names files about another
-one. If several have the same fact, the first one counts:
+one; the first that has a fact counts:
 
 - {facts.LSCPU}, or -a -p for -J -e:
   CPUs, but neither memory (add --node-memory) nor NICs
 - lscpu -J: flags and vendor, and CPUs only where a core has one thread
 - virsh capabilities: all but NICs
 - Ironic's inspection data, with the collector numa-topology: all but sockets
-- facts of Ansible (setup): the memory in all and names of NICs; needs lscpu or
-  /sys, too
+- facts of Ansible (setup): all memory and names of NICs
 
 With -f nova.conf, kernel, tuned, ovs or ansible: the configuration for it.
 
 examples:
   nfv-sched host profile --facts ironic.json --vswitch-nic physnet0=ens1f0
   nfv-sched host profile --facts cpus.json --node-memory 128,128 -f nova.conf
-  nfv-sched host profile --layout floating --osds 10 --workload default
   nfv-sched host profile --shared --check /etc/nova/nova.conf
 
 exit code: 0; 1 if something could not be read; 2 if the command line is wrong
@@ -290,8 +288,7 @@ def _add_host(group: argparse._ArgumentGroup) -> None:
         '--pages', type=_pages, metavar='SIZE[:PERCENT][,...]',
         help='huge pages for servers: 1G, 2M, another size that the machine '
              'has, 4K for none, and how much of the memory that is left '
-             '(default: 1G, or the next smaller that there are; with layout '
-             'floating: 4K)')
+             '(default: 1G, or the next smaller; floating: 4K)')
     group.add_argument(
         '--network-node', action='store_true',
         help='DHCP servers or routers run on the host: 4000 MiB more are kept')

@@ -39,21 +39,15 @@ Columns of a NUMA node:
 - VFs used: used ones near it, and all
 
 A row without a node is for a host that reports no NUMA nodes, and for servers
-without NUMA topology, whose memory is taken from the small pages that are left
-besides the platform's. Ports used and Rules used are those of the host: ports
-of the virtual switch, physical ones included, and rules of the security groups
-of these ports.
+without NUMA topology. Ports used and Rules used are those of the host: ports
+of the virtual switch, and rules of the security groups of these ports.
 
-With -f csv or value, a column "... used" has only what is used; totals, limits
-with their sources, what is free, and UUIDs are columns of their own, which a
-table has with -c. Ports free and Rules free are what new servers can have, by
-the ledger in Placement where it is published, else by Neutron; empty without a
-limit, or if not known. Limit notes name over-allocations.
+With -f csv or value, and with -c, totals, limits with their sources, what is
+free, and UUIDs are columns of their own. Limit notes name over-allocations.
 
 examples:
   nfv-sched host list --sort worst
   nfv-sched host list --host 'compute-1*' --from cloud.json.gz
-  nfv-sched host list --aggregate dpdk --full 90
 
 {base.EXIT_CODES}"""
 
@@ -61,9 +55,7 @@ _FACTS_EPILOG = """\
 Nova does not know CPUs in none of its sets, such as those of the platform or
 the virtual switch. With --facts, a file of DIR named HOST.json or HOST tells
 all CPUs of that host: what lscpu, virsh or Ironic say of it, as host profile
-reads it. Of several compute nodes of a service, as Ironic has them, HOST is
-the name of the compute node. A host whose file contradicts Nova is shown
-without it, with a warning."""
+reads it. A host whose file contradicts Nova is shown without it."""
 
 _SHOW_EPILOG = f"""\
 For each core, the CPUs and what uses them: a vCPU of a server, the emulator
@@ -83,12 +75,10 @@ examples:
 _MAP_EPILOG = f"""\
 Letters stand for the servers with pinned CPUs of a host, the oldest is A.
 
-html is one file that needs nothing else: an index of the hosts and a section
-for each. Hosts whose free CPUs are most scattered over NUMA nodes come first,
-then the fullest; hosts without free CPUs come last. A box filters hosts by
-name, server, network, availability zone and aggregate. svg is a picture, text
-is for terminals; both sort the hosts by name, so that two maps can be
-compared.
+html is one file that needs nothing else, with a section for each host, and a
+filter. Hosts whose free CPUs are most scattered over NUMA nodes come first,
+then the fullest. svg is a picture, text is for terminals; both sort the hosts
+by name, so that two maps can be compared.
 
 {_FACTS_EPILOG}
 
@@ -125,10 +115,8 @@ class ListHost(base.Lister):
         arguments.add_hosts(parser)
         parser.add_argument(
             '--sort', choices=tuple(_ORDERS), default='name',
-            help='order of the hosts: by name, most free pinned CPUs first, '
-                 'largest fit first, or those first whose free CPUs are most '
-                 'scattered over their nodes, as on the HTML map (default: '
-                 'name)')
+            help='order of the hosts: by name, most free pinned CPUs, largest '
+                 'fit, or most scattered free CPUs (default: name)')
         parser.add_argument(
             '--full', type=_percent, metavar='PERCENT',
             help='only hosts whose ports or security group rules are used to '

@@ -15,25 +15,14 @@ from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
 
 _EPILOG = """\
-FILE is what host drain, host evacuate, cloud defrag or agent rebalance have
-written with --save FILE, or with -f json.
+FILE is what a command that plans moves has written with --save.
 
 First everything is checked, and nothing is done if the cloud is not as the
-plan says: each server is on its host, idle, not locked, and in a state in
-which Nova migrates it; hosts are up, destinations are enabled. Before
-evacuations hosts must be down, and servers may be busy or locked. A plan that
-empties a host then disables it. Of a plan of several hosts, one round is
-carried out; hosts of earlier rounds must be enabled again. Each migration is
-waited for by its record in Nova, and the host of the server is checked; cold
-migrations are confirmed. Servers are shelved when all others have moved, and
-are waited for until they are offloaded.
-
-At the end it is checked, as cloud audit does it, whether the servers that were
-moved keep their strict policies. This needs Nova's databases, so
---config-file on a host that has it, or --from with the URL of "snapshot
-serve", of which it waits for a snapshot that was begun after the last move,
-for 15 minutes at most. If it is not checked, the output says so; the same
-command checks later.
+plan says. A plan that empties a host then disables it; of a plan of several
+hosts, one round is carried out. Each migration is waited for by its record in
+Nova; cold migrations are confirmed. At the end it is checked, as cloud audit
+does it, whether the servers keep their strict policies. This needs Nova's
+databases, or --from with the URL of "snapshot serve".
 
 Several moves are made at a time (--parallel), but only one to a host, and none
 before an earlier one whose capacity it may need. After a failure no other move
@@ -42,21 +31,15 @@ the command, not the migrations. FILE.journal says how far the plan has come,
 so the same command goes on after an interruption, and tries again what failed.
 
 With --replan, after a failure or if the cloud is not as the plan says, the
-rest is planned again, with what was asked for at first, and carried out. The
-new plan takes the place of FILE, and moves no server again to a host to which
-its move has failed in this run. For moves of servers it needs Nova's
-databases, or --from. Rounds keep their numbers; a host that cannot be emptied
-in its round then is named, and stays disabled. There is no new plan while a
-move that it no longer waits for is in progress.
+rest is planned again, and carried out; it takes the place of FILE. For servers
+it needs Nova's databases, or --from.
 
 It needs an account with the role admin: that of the OS_* variables or of
 --os-cloud.
 
 examples:
   nfv-sched plan run drain.json --dry-run
-  nfv-sched plan run drain.json --os-cloud admin
   nfv-sched plan run drain.json --yes --parallel 2 --enable-after --replan 3
-  nfv-sched plan run upgrade.json --round 2
   nfv-sched plan run drain.json --from https://ctl1.example.org:9181
 
 exit code: 0 if all moves are made and all is reached that was asked for; 1 if

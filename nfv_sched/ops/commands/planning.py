@@ -14,6 +14,7 @@ import dataclasses
 import glob
 import os
 import re
+import textwrap
 import typing as ty
 
 from nfv_sched.ops.cli import atomic_file
@@ -31,12 +32,15 @@ _ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
 
 MOVES_HELP = """\
 "plan run" carries out a plan that --save has written; --run does so at once,
-after it has shown the plan and asked.
-
-With -f commands: only the commands of the client that begin the moves, one a
-line. What "plan run" does besides, checks, waiting for the end of each move
-and confirming it, is left to who runs them.
+after it has shown the plan and asked. -f commands: only the commands of the
+client that begin the moves; checks and waiting are left to who runs them.
 """
+
+
+def exit_codes(findings: str) -> str:
+    """Return the meaning of the exit codes; 3 is for ``findings``."""
+    return textwrap.fill(
+        f'{base.EXIT_CODES.rpartition(".")[0]}; 3 if {findings}.', 79) + '\n'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,35 +14,26 @@ from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
-_EPILOG = """\
+_EPILOG = f"""\
 Agents that are down or disabled are emptied first. Then moves are planned as
 long as an agent has more than --threshold more than another one that can take
-something from it. "After" is the most and the fewest that any agent has after
-a move.
-
-The number of DHCP servers, or routers, is levelled; if several could be moved,
-it is the one that levels ports best. With --ports, ports of the virtual switch
-are levelled, and --threshold is a number of ports.
+something from it. The number of DHCP servers, or routers, is levelled; with
+--ports, ports of the virtual switch. "After" is the most and the fewest that
+any agent has after a move.
 
 HA and distributed routers are not moved, nor routers whose networks Neutron
 does not show. Routers of ML2/OVN are only counted: OVN itself places them.
 
 With --api only Neutron is read, with an account that has the role admin.
-A router is interrupted while it is moved. "plan run" carries out a plan that
---save has written; --run does so at once, after it has shown the plan and
-asked. With "-f commands" only the commands of the client are printed, two for
-each move, without the checks that "plan run" makes.
+A router is interrupted while it is moved. With -f commands there are two
+commands for each move, without the checks that "plan run" makes.
 
 examples:
   nfv-sched agent rebalance
   nfv-sched agent rebalance --kind router --ports --threshold 10
-  nfv-sched agent rebalance --from cloud.json.gz -f json
   nfv-sched agent rebalance -f commands > moves.sh
 
-exit code: 0 if nothing is to be moved; 1 if something could not be read, and
-is named; 2 if the command line is wrong; 3 if there are moves to be made, or
-something ought to be moved and cannot be.
-"""
+{planning.exit_codes('there are moves to be made, or that cannot be made')}"""
 
 #: Noun for the agents of a --kind, in the message if there are none.
 _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',

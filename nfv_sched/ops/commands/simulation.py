@@ -27,14 +27,12 @@ floats over several NUMA nodes has the policy only.
 
 examples:
   nfv-sched simulation run --list-examples
-  nfv-sched simulation run --example carrier-grade
   nfv-sched simulation run cloud.yaml --config-file /etc/nova/nova.conf
-  nfv-sched simulation run one.yaml two.yaml three.yaml
   nfv-sched simulation run --from cloud.json.gz --add-hosts 4:c-7 steps.yaml
   nfv-sched simulation run cloud.yaml --save cloud.json.gz
 
-exit code: 0 if all expectations of the files are met, 3 if one is not; 1 if a
-file cannot be read or used, 2 if the command line is wrong.
+exit code: 0 if all expectations are met, 3 if one is not; 1 if a file cannot
+be read or used, 2 if the command line is wrong.
 """
 
 _ALL = 'servers', 'hosts', 'network', 'steps'
@@ -89,17 +87,15 @@ class RunSimulation(base.Lister):
             help='list the examples and where they are')
         parser.add_argument(
             '--from', dest='source', metavar='FILE',
-            help='a snapshot, or the https URL of "snapshot serve", or a '
-                 'cloud file of the simulator, whose steps are run first, or '
-                 'the name of an example: CLOUD has no hosts, but steps for '
-                 'the servers and hosts that are there')
+            help='a snapshot, a URL, a cloud file, or the name of an example: '
+                 'CLOUD has no hosts, but steps for the servers and hosts '
+                 'that are there')
         changes.add_changes(parser)
         parser.add_argument(
             '--show', choices=[*_ALL, *_SECTIONS],
-            help='what to show: servers at the end, used resources of the '
-                 'hosts, network load of the hosts, or the steps (default: '
-                 'servers and hosts, and network if the file has such load; '
-                 'csv and value: servers only)')
+            help='servers at the end, used resources of the hosts, their '
+                 'network load, or the steps (default: servers and hosts, '
+                 'and network if there is any; csv and value: servers)')
         parser.add_argument(
             '--reasons', choices=['none', 'policy', 'summary', 'hosts'],
             help='how much a refusal by a filter of nfv-sched says '

@@ -19,11 +19,7 @@ can read it.
 
 With --anonymize, names and UUIDs are replaced, and so is every other word that
 neither Nova, Placement nor nfv-sched defines, the same wherever it is used.
-Known keys and values of extra specs, standard traits and resource classes,
-numbers, times, versions and PCI addresses stay. Error messages, image
-properties with free text, serial numbers, and hints other than those of server
-groups and of other servers are left out. Texts whose words were replaced are
-counted by field.
+Free texts are left out. Texts whose words were replaced are counted by field.
 
 examples:
   nfv-sched snapshot save cloud.json.gz --config-file /etc/nova/nova.conf

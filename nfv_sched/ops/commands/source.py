@@ -61,11 +61,10 @@ class Source:
         group = parser.add_argument_group('the cloud')
         group.add_argument(
             '--from', dest='source', metavar='FILE',
-            help='a snapshot, or the https URL of "snapshot serve", or a '
-                 'cloud file of the simulator, whose steps are run first, or '
-                 'the name of an example; without it, the cloud of '
-                 '--config-file is read; with it, --config-file says which '
-                 'other filters and weighers the file may name')
+            help='a snapshot, the https URL of "snapshot serve", a cloud file '
+                 'of the simulator, or the name of an example; without it, '
+                 'the cloud of --config-file is read; with it, that says '
+                 'which other filters and weighers the file may name')
         base.add_configuration(group)
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(

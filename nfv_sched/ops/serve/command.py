@@ -12,12 +12,9 @@ from nfv_sched.ops.serve.metrics import service
 
 _EPILOG = f"""\
 A request gets what was read last, and never causes a reading; if one fails,
-the last snapshot stays. SIGTERM ends the command. Certificates and --auth-file
-are read at the start.
-
-/snapshot is for --from https://HOST:PORT of all commands, /metrics is what
-"nfv-sched metrics" exports, / has pages for a browser, and /healthz is 200 if
-there is a snapshot for each user; it needs no password.
+the last snapshot stays. /snapshot is for --from https://HOST:PORT of all
+commands, /metrics is what "nfv-sched metrics" exports, / has pages for a
+browser, and /healthz is 200 if there is a snapshot; it needs no password.
 
 Each line of --auth-file is USER:HASH:ROLE, with HASH (bcrypt) as
 "htpasswd -nBC 10 USER" prints it, or * for a user who has only a certificate,
@@ -26,9 +23,8 @@ reads everything; reader, the default, an anonymized snapshot; metrics reads
 /metrics alone.
 
 Commands with --from https://... take USER:PASSWORD from NFV_SCHED_TOKEN or
-~/.netrc. NFV_SCHED_CACERT names a file with the authorities of the server's
-certificate; NFV_SCHED_CERT and NFV_SCHED_KEY name a client certificate and its
-key.
+~/.netrc. NFV_SCHED_CACERT, NFV_SCHED_CERT and NFV_SCHED_KEY name files: the
+authorities of the server's certificate, a client certificate and its key.
 
 examples:
   nfv-sched snapshot serve --listen 0.0.0.0:9181 --tls-cert pem --auth-file who

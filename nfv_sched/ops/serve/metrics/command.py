@@ -13,13 +13,9 @@ from nfv_sched.ops.serve.metrics import server
 from nfv_sched.ops.serve.metrics import service
 
 _EPILOG = f"""\
-Without --listen the cloud is read once: run the command by a timer.
-
-With --listen requests get the figures of the last reading. If one fails, they
-stay, and nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total
-grow. SIGTERM ends the command. Connections are closed after 10 seconds, and of
-more than 32 (fewer if the limit of open files is low) the oldest of the
-address that has most. Certificates and --auth-file are read at the start.
+Without --listen the cloud is read once: run the command by a timer. With
+--listen requests get the figures of the last reading. If one fails, they stay,
+and nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total grow.
 
 nfv_sched_refusals_total, and the counts of filters and weighers in shadow, are
 from the decision journal on this host: with --textfile all ever recorded, with
@@ -36,12 +32,8 @@ examples:
 class ServeMetrics(base.Command):
     """Export metrics of the cloud for Prometheus.
 
-    For each host NUMA node: CPUs, largest guest that fits, pages, PCI devices.
-    For each host: resources, ports, security group rules, DHCP servers and
-    routers. For each flavor: how many more guests fit, and Placement's number.
-    For the cloud: how evenly DHCP servers and routers are spread, findings of
-    the audit by kind, and refusals and outcomes in shadow in the decision
-    journal.
+    They are of host NUMA nodes, hosts, flavors, agents of Neutron, findings of
+    the audit, and refusals and outcomes in shadow in the decision journal.
     """
 
     epilog = _EPILOG
