@@ -3,9 +3,9 @@
 
 Servers that are alike are one class.  An option of a class is a host, and the
 NUMA cells there.  The unknowns are how many servers of a class arrive at an
-option, how many of those that are there leave it, and how many new servers an
-option takes.  What a host cell, or a host in Placement, has of a resource
-bounds what is there in the end.
+option, and how many of those that are there leave it.  What a host cell, or a
+host in Placement, has of a resource bounds what is there in the end.  A goal
+adds unknowns of its own.
 
 Nova's rules allow no more than the program does, so its bound holds for them.
 What it proposes has to be tried.
@@ -59,10 +59,9 @@ class Class:
 
 
 class Solution(ty.NamedTuple):
-    #: highest number of new servers that may be possible; None if that was
-    #: not found in time
+    #: highest gain that may be possible; None if that was not found in time
     bound: int | None
-    fewest: bool  #: whether no fewer moves may do for so many
+    fewest: bool  #: whether no fewer moves may do for so much
     on_host: Mapping[str, int]  #: new servers of each host
     #: class, UUID and host of each server that leaves
     leaving: list[tuple[Class, str, str]]
@@ -70,22 +69,165 @@ class Solution(ty.NamedTuple):
     arriving: list[tuple[Class, Option]]
 
 
-class Program:
-    """Servers, hosts and new servers of a cloud.
+class Unknowns:
+    """The unknowns of a program, by numbers of columns.
+
+    :param free: what is free on each host, for all that is there now
+    """
+
+    def __init__(self, model: '_Model', max_moves: int,
+                 free: Mapping[str, _Amounts]):
+        self.model = model
+        self.max_moves = max_moves
+        self.free = free
+        self.arrivals: dict[int, tuple[Class, Option]] = {}
+        self.departures: dict[int, tuple[Class, Option]] = {}
+        #: (host, amount) -> what arrivals take of it, and departures give back
+        self.rows: dict[tuple[str, ty.Any], _Row] = (
+            collections.defaultdict(dict))
+        self.gains: dict[int, int] = {}  #: column -> what one of it is worth
+        self.new: dict[int, str] = {}  #: column of new servers -> their host
+
+    def gain(self, most: float, of_one: int) -> int:
+        """Add an unknown that is gained; return its number."""
+        column = self.model.column(most, -of_one)
+        self.gains[column] = of_one
+        return column
+
+    def available(self, host: str, what: ty.Any) -> int:
+        """Return what is free when all that may leave a host has left it."""
+        return max(0, self.free[host].get(what, 0)) - sum([
+            amount * len(each.present[option])
+            for column, amount in self.rows[host, what].items() if amount < 0
+            for each, option in [self.departures[column]]])
+
+
+class MoveGoal(ty.Protocol):
+    """A purpose of moves."""
+
+    most: int  #: a gain that is enough
+    by_memory: bool  #: whether moves with little memory count before few
+
+    def add(self, program: 'Program', unknowns: Unknowns) -> None:
+        """Add unknowns and rows of the gain."""
+
+
+class FitNewServers:
+    """New servers are to fit.
 
     :param guest: a new server
     :param fits: name of each host -> number of new servers that fit it now;
         hosts that are not named do not get new ones
+    """
+
+    by_memory = False
+
+    def __init__(self, guest: arrangements.Guest, fits: Mapping[str, int],
+                 most: int):
+        self._guest = guest
+        self._fits = fits
+        self.most = most
+
+    def add(self, program: 'Program', unknowns: Unknowns) -> None:
+        ever: dict[str, int] = collections.Counter()
+        whole: dict[tuple[str, ty.Any], int] = {}
+        now: dict[str, _Row] = collections.defaultdict(dict)
+        for option, amounts in program.options(
+                self._guest, list(self._fits)).items():
+            fits = min([self.most, *(
+                unknowns.available(option.host, what) // amount
+                for what, amount in amounts.items() if amount)])
+            ever[option.host] += fits
+            column = unknowns.gain(fits, 1)
+            unknowns.new[column] = option.host
+            for what, amount in amounts.items():
+                unknowns.rows[option.host, what][column] = amount
+                if what[1] == _CPUS and amount:
+                    whole[option.host, what] = amount
+            # As long as none leaves, no more fit than now.  On several cells
+            # Nova's choice may leave less than another would.
+            if len(option.cells) < 2:
+                now[option.host][column] = 1
+        for column, (_class, option) in unknowns.departures.items():
+            now[option.host][column] = -ever[option.host]
+        for host, row in now.items():
+            unknowns.model.row(self._fits.get(host, 0), row, -math.inf)
+        # The same in whole new servers, which relaxations do not see.
+        for (host, what), amount in whole.items():
+            unknowns.model.row(max(0, unknowns.free[host][what]) // amount, {
+                column: each // amount for column, each
+                in unknowns.rows[host, what].items() if each // amount},
+                -math.inf)
+        unknowns.model.row(
+            self.most, dict.fromkeys(unknowns.new, 1), -math.inf)
+
+
+class EmptyHosts:
+    """Hosts are to have no servers."""
+
+    by_memory = False
+
+    def __init__(self, positions: arrangements.Positions,
+                 fixed: Collection[str], most: int):
+        self._on_host = positions.on_host
+        self._fixed = frozenset(fixed)
+        self.most = most
+
+    def add(self, program: 'Program', unknowns: Unknowns) -> None:
+        leaving: dict[str, _Row] = collections.defaultdict(dict)
+        coming: dict[str, _Row] = collections.defaultdict(dict)
+        for column, (_class, option) in unknowns.departures.items():
+            leaving[option.host][column] = 1
+        for column, (_class, option) in unknowns.arrivals.items():
+            coming[option.host][column] = 1
+        for host, uuids in self._on_host.items():
+            if self._fixed.isdisjoint(uuids):
+                column = unknowns.gain(1, 1)
+                for each in leaving[host]:
+                    of_class, option = unknowns.departures[each]
+                    unknowns.model.row(math.inf, {
+                        each: 1, column: -len(of_class.present[option])})
+                for each in coming[host]:
+                    unknowns.model.row(unknowns.max_moves, {
+                        each: 1, column: unknowns.max_moves}, -math.inf)
+        unknowns.model.row(self.most, unknowns.gains, -math.inf)
+
+
+class EvenNodes:
+    """CPUs of host cells that are too many, or too few, are to be none.
+
+    :param bounds: (host, position of the cell) -> number of CPUs in use, and
+        its lowest and highest
+    """
+
+    most = 0
+    by_memory = True
+
+    def __init__(self, bounds: Mapping[tuple[str, int],
+                                       tuple[int, int, int]]):
+        self._bounds = bounds
+
+    def add(self, program: 'Program', unknowns: Unknowns) -> None:
+        for (host, cell), (used, least, most) in self._bounds.items():
+            row = unknowns.rows[host, (cell, _CPUS)]
+            unknowns.model.row(most - used, {
+                **row, unknowns.gain(math.inf, -1): -1}, -math.inf)
+            unknowns.model.row(math.inf, {
+                **row, unknowns.gain(math.inf, -1): 1}, least - used)
+
+
+class Program:
+    """Servers and hosts of a cloud.
+
     :param movable: returns UUIDs of the servers of a host that may leave it
     :param closed: names of hosts to which no server is moved
     """
 
-    def __init__(self, positions: arrangements.Positions,
-                 guest: arrangements.Guest, fits: Mapping[str, int],
+    def __init__(self, positions: arrangements.Positions, goal: MoveGoal,
                  movable: Callable[[str], Collection[str]],
                  closed: Collection[str]):
         self._positions = positions
-        self._fits = fits
+        self._goal = goal
         self._now = {name: positions.position(name)
                      for name in positions.hosts}
         self._open = [name for name in positions.hosts if name not in closed]
@@ -93,10 +235,9 @@ class Program:
         self._of_guest: dict[Hashable, dict[Option, _Amounts]] = {}
         self._chosen: dict[Hashable, tuple[int, ...] | None] = {}
         self._free = {name: self._free_of(name) for name in positions.hosts}
-        #: number of new servers, and its bound, of the first program
-        self._possible: tuple[int, int | None] | None = None
+        #: gain, and its bound, of the first program
+        self._possible: tuple[int | None, int | None] | None = None
         self._is_complete = True
-        self._new = self._options(guest, list(fits))
         self.classes: dict[Hashable, Class] = {}
         for name in positions.hosts:
             for uuid in movable(name):
@@ -117,7 +258,7 @@ class Program:
                 there = {positions.servers[member].host for member
                          in group.members if member in positions.servers}
                 names = [name for name in names if name in there]
-            options = self._options(guest, names)
+            options = self.options(guest, names)
             if group is not None and group.policy == _ANTI_AFFINITY:
                 options = {option: {**amounts, (None, group.uuid): 1}
                            for option, amounts in options.items()}
@@ -165,8 +306,8 @@ class Program:
 
     # -- options
 
-    def _options(self, guest: arrangements.Guest,
-                 names: Sequence[str]) -> dict[Option, _Amounts]:
+    def options(self, guest: arrangements.Guest,
+                names: Sequence[str]) -> dict[Option, _Amounts]:
         """Return what a server takes wherever it may be, whatever is free."""
         key = guest, tuple(names)
         if key not in self._of_guest:
@@ -243,31 +384,28 @@ class Program:
 
     # -- the program
 
-    def solve(self, most: int, max_moves: int, seconds: float,
+    def solve(self, max_moves: int, seconds: float,
               forbidden: Collection[tuple[arrangements.Guest, Option]] = (),
               ) -> Solution:
-        """Find the highest number of new servers, up to ``most``.
+        """Find the highest gain.
 
-        And the fewest moves for them, of at most ``max_moves``; of these, the
+        And the fewest moves for it, of at most ``max_moves``; of these, the
         ones with the least memory.
         """
         until = time.monotonic() + seconds
-        model = _Model()
-        rows: dict[tuple[str, ty.Any], _Row] = collections.defaultdict(dict)
-        arrivals, departures = {}, {}
+        goal, model = self._goal, _Model()
         max_moves = min(max_moves, sum(
             len(uuids) for each in self.classes.values()
             for uuids in each.present.values()))
+        unknowns = Unknowns(model, max_moves, self._free)
+        arrivals, departures = unknowns.arrivals, unknowns.departures
         # Cost of one move: the fewest first, then those that claims make.
         unit = _COST / (max_moves + 1)
         memory = max([1, *(each.guest.counted.spec.memory_mb
                            for each in self.classes.values())])
+        of_moves, of_memory = (.1, .88) if goal.by_memory else (.9, .08)
         costs: dict[int, float] = {}
         unlikely = []
-        #: when all that may leave a host have left it
-        available = collections.Counter({
-            (name, what): amount for name, free in self._free.items()
-            for what, amount in free.items() if amount > 0})
         for each in self.classes.values():
             number = sum(map(len, each.present.values()))
             balance: _Row = {}
@@ -277,65 +415,44 @@ class Program:
                 departures[column] = each, option
                 balance[column] = -1
                 for what in set(itertools.chain(*freed)):
-                    amount = max(amounts.get(what, 0) for amounts in freed)
-                    rows[option.host, what][column] = -amount
-                    available[option.host, what] += amount * len(uuids)
+                    unknowns.rows[option.host, what][column] = -max(
+                        amounts.get(what, 0) for amounts in freed)
             for option, amounts in each.options.items():
                 if (each.guest, option) in forbidden:
                     continue
                 is_unlikely = self._is_unlikely(each, option)
                 column = model.column(min(number, max_moves))
                 costs[column] = unit * (
-                    .9 + .08 * each.guest.counted.spec.memory_mb / memory
-                    + .02 * is_unlikely)
+                    of_moves + .02 * is_unlikely + of_memory
+                    * each.guest.counted.spec.memory_mb / memory)
                 arrivals[column] = each, option
                 if is_unlikely:
                     unlikely.append(column)
                 balance[column] = 1
                 for what, amount in amounts.items():
-                    rows[option.host, what][column] = amount
+                    unknowns.rows[option.host, what][column] = amount
             model.row(0, balance)
-        new, of_new = {}, {}
-        now: dict[str, _Row] = collections.defaultdict(dict)
-        ever: dict[str, int] = collections.Counter()
-        for option, amounts in self._new.items():
-            fits = min([most, *(
-                available[option.host, what] // amount
-                for what, amount in amounts.items() if amount)])
-            ever[option.host] += fits
-            column = model.column(fits, -1)
-            new[column] = option.host
-            for what, amount in amounts.items():
-                rows[option.host, what][column] = amount
-                of_new[option.host, what] = amount
-            # As long as none leaves, no more fit than now.  On several cells
-            # Nova's choice may leave less than another would.
-            if len(option.cells) < 2:
-                now[option.host][column] = 1
-        for column, (_class, option) in departures.items():
-            now[option.host][column] = -ever[option.host]
-        for host, row in now.items():
-            model.row(self._fits.get(host, 0), row, -math.inf)
-        for (host, what), row in rows.items():
-            free = max(0, self._free[host].get(what, 0))
-            model.row(free, row, -math.inf)
-            # The same in whole new servers, which relaxations do not see.
-            amount = of_new.get((host, what), 0)
-            if what[1] == _CPUS and amount:
-                model.row(free // amount, {
-                    column: each // amount for column, each in row.items()
-                    if each // amount}, -math.inf)
         model.row(max_moves, dict.fromkeys(arrivals, 1), -math.inf)
-        model.row(most, dict.fromkeys(new, 1), -math.inf)
+        goal.add(self, unknowns)
+        for (host, what), row in unknowns.rows.items():
+            model.row(max(0, self._free[host].get(what, 0)), row, -math.inf)
+        gains = unknowns.gains
+
+        def gained(values: Sequence[int]) -> int:
+            return sum([of_one * values[column]
+                        for column, of_one in gains.items()])
+
         if self._possible is None:
             # At all, with moves that claims may not make.
             values, bound = model.solve(seconds / 2, .99)
             self._possible = (
-                sum([values[column] for column in new]) if values else 0,
+                gained(values) if values else None,
                 math.floor(_EPSILON - bound)
                 if self._is_complete and bound > -math.inf else None)
         possible, limit = self._possible
         model.add_costs(costs)
+        enough = model.row(math.inf if limit is None else limit, gains,
+                           -math.inf if possible is None else possible)
         _none, bound = model.solve(until - time.monotonic(), relaxed=True)
         # Where claims choose other cells, these have to fill up first, or
         # something has to leave the ones that are to be chosen.
@@ -351,28 +468,28 @@ class Program:
                     if change in departures
                     else not cells.issubset(option.cells))},
                 column: 1}, -math.inf)
-        model.row(most, dict.fromkeys(new, 1), possible)
         values, cost = model.solve(
             (until - time.monotonic()) / 4, unit * .002 * max_moves)
         if not values:
-            model.drop_row()
+            model.drop(enough)
             values, cost = model.solve(
                 until - time.monotonic(), 0.99 - _COST)
-        number = sum(values[column] for column in new) if values else 0
-        moves = sum(values[column] for column in arrivals) if values else 0
+        if not values:
+            return Solution(limit, False, {}, [], [])
+        moves = sum(values[column] for column in arrivals)
         # A server that comes to a host and leaves it may be what changes, in
         # one more move than the relaxed program needs.
-        fewest = number == limit == most and unit * (moves - 1) + _EPSILON < (
-            most + min(cost, bound + unit))
+        fewest = gained(values) == limit and (
+            unit * (moves - 1) + _EPSILON < limit + min(cost, bound + unit))
         on_host: dict[str, int] = collections.Counter()
-        for column, name in new.items():
-            on_host[name] += values[column] if values else 0
+        for column, name in unknowns.new.items():
+            on_host[name] += values[column]
         return Solution(limit, fewest, on_host, [
-            (each, uuid, option.host) for column, (each, option)
-            in departures.items() if values
+            (each, uuid, option.host)
+            for column, (each, option) in departures.items()
             for uuid in each.present[option][:values[column]]], [
                 (each, option) for column, (each, option) in arrivals.items()
-                if values for _ in range(values[column])])
+                for _ in range(values[column])])
 
 
 class _Model:
@@ -403,13 +520,14 @@ class _Model:
         self._highs.addCol(cost, 0, most, 0, [], [])
         return self._highs.getNumCol() - 1
 
-    def row(self, most: float, row: _Row, least: float = 0) -> None:
+    def row(self, most: float, row: _Row, least: float = 0) -> int:
+        """Add a row; return its number."""
         self._highs.addRow(least, most, len(row), list(row),
                            list(row.values()))
+        return self._highs.getNumRow() - 1
 
-    def drop_row(self) -> None:
-        """Drop the last row."""
-        self._highs.deleteRows(1, [self._highs.getNumRow() - 1])
+    def drop(self, row: int) -> None:
+        self._highs.changeRowBounds(row, -math.inf, math.inf)
 
     def solve(self, seconds: float, gap: float = 0,
               relaxed: bool = False) -> tuple[list[int], float]:

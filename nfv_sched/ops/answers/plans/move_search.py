@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search live migrations after which more servers fit the hosts.
+"""Search live migrations for a goal.
 
 An integer program proposes them, and the hosts take them or not.  Moves after
 which a host takes a certain server are searched likewise.
 """
 
 import collections
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Iterator, Mapping, Sequence
+import fnmatch
 import time
 import typing as ty
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
@@ -21,9 +23,9 @@ from nfv_sched.ops.simulator import start
 
 #: Time limit of the program, in seconds.
 SECONDS = 30.0
-#: Highest number of moves that make room for one server, and of such solutions
-#: that are tried in the simulator.
+#: Highest number of moves that make room for one server.
 _MOST_MOVES = 3
+#: Highest number of plans that are tried in the simulator.
 _ROUNDS = 8
 
 #: Highest number of solutions of the program that are tried.
@@ -35,73 +37,102 @@ _Arrival = tuple[arrangements.Guest, program.Option]
 _Moved = tuple[values.Move, arrangements.Arrangement]
 
 
-class MoveSearch:
-    """A search for moves after which new servers fit.
+class FitCounts:
+    """Counts of new servers that fit the hosts.
 
-    :param fits_now: name of each host -> number of new servers that fit it
-    :param fits_after: returns the same for a host after moves
+    :param now: name of each host -> number of new servers that fit it
+    :param after: returns the same for a host after moves
+    """
+
+    def __init__(self, now: Mapping[str, int],
+                 after: Callable[[arrangements.Position], int]):
+        self.now = now
+        self._after = after
+        #: (host, key of its state) -> counted so far
+        self.known: dict[tuple[str, Hashable], int] = {}
+
+    def on_host(self, position: arrangements.Position) -> int:
+        if not (position.came or position.left):
+            return self.now[position.host.name]
+        key = position.host.name, position.key
+        if key not in self.known:
+            self.known[key] = self._after(position)
+        return self.known[key]
+
+    def total(self, arrangement: arrangements.Arrangement) -> int:
+        return sum(self.now.values()) + sum(
+            self.on_host(position) - self.now[name]
+            for name, position in arrangement.positions.items())
+
+
+class MoveSearch:
+    """A search for moves.
+
+    :param value: returns the gain of the goal in an arrangement
+    :param fits: returns the number of new servers that fit a host
     :param fixed: UUIDs of servers that stay
     :param closed: names of hosts that neither lose nor get servers
     :param forbidden: (UUID of the server, destination) of moves that must not
-        be made; see also :meth:`forbid`
+        be made
     :param seconds: time limit of the program
-    :ivar bound: no moves make room for more new servers; None if not known
+    :ivar before: the value without moves
+    :ivar bound: no moves have a higher value; None if not known
     """
 
     def __init__(self, positions: arrangements.Positions,
-                 guest: arrangements.Guest, fits_now: Mapping[str, int],
-                 fits_after: Callable[[arrangements.Position], int],
-                 count: int, max_moves: int, *, fixed: Collection[str],
+                 goal: program.MoveGoal,
+                 value: Callable[[arrangements.Arrangement], int],
+                 max_moves: int, *,
+                 fits: Callable[[arrangements.Position], int] = lambda
+                 position: 0, fixed: Collection[str],
                  closed: Collection[str], forbidden: set[tuple[str, str]],
                  update: Update, seconds: float):
-        self._positions = positions
-        self._guest = guest
-        self._now = fits_now
-        self._fits_after = fits_after
-        self._before = sum(fits_now.values())
-        self._count = count
+        self.positions = positions
+        self._goal = goal
+        self.value = value
+        self.before = value(arrangements.AS_IS)
+        self._fits = fits
         self._max_moves = max_moves
         self._fixed = fixed
         self._closed = closed
         self._forbidden = forbidden
         self._seconds = seconds
         self._update = update
-        self._fits: dict[tuple[str, Hashable], int] = {}
         self._why: dict[str, movable.MoveObstacle | None] = {}
 
-    def forbid(self, moves: Sequence[values.Move],
-               failure: trial.Failure) -> str:
-        """Do not make a move again that failed; return why it did."""
-        # If new servers find no host: the last move was to make room for them.
-        refused = failure.move or moves[-1]
-        self._forbidden.add((refused.id, refused.destination))
-        return failure.text(refused)
+    def tried(self, run: Callable[[Sequence[values.Move]],
+                                  trial.Failure | None]) -> tuple[
+            tuple[values.Move, ...], bool, tuple[str, ...]]:
+        """Return moves that the simulator makes.
+
+        :param run: makes them there
+        :returns: moves, whether no fewer have this effect, and reasons of
+            moves that were refused
+        """
+        reasons: list[str] = []
+        for _round in range(_ROUNDS):
+            moves, exact = self.moves()
+            failure = run(moves) if moves else None
+            if failure is None:
+                return moves, exact and not reasons, tuple(reasons)
+            # If new servers find no host: the last was to make room for them.
+            refused = failure.move or moves[-1]
+            self._forbidden.add((refused.id, refused.destination))
+            reasons.append(failure.text(refused))
+        return (), False, tuple(reasons)
 
     def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
         if uuid not in self._why:
             self._why[uuid] = (
                 movable.obstacle(movable.ObstacleKind.AVOIDED)
-                if uuid in self._fixed else self._positions.why_not(
-                    self._positions.kind(uuid), uuid))
+                if uuid in self._fixed else self.positions.why_not(
+                    self.positions.kind(uuid), uuid))
         return self._why[uuid]
 
     def _movable(self, name: str) -> list[str]:
         return [] if name in self._closed else [
-            uuid for uuid in self._positions.on_host[name]
+            uuid for uuid in self.positions.on_host[name]
             if self._why_not(uuid) is None]
-
-    def _count_fits(self, position: arrangements.Position) -> int:
-        if not (position.came or position.left):
-            return self._now[position.host.name]
-        key = position.host.name, position.key
-        if (fits := self._fits.get(key)) is None:
-            fits = self._fits[key] = self._fits_after(position)
-        return fits
-
-    def _count_total(self, arrangement: arrangements.Arrangement) -> int:
-        return self._before + sum(
-            self._count_fits(position) - self._now[name]
-            for name, position in arrangement.positions.items())
 
     def moves(self) -> tuple[tuple[values.Move, ...], bool]:
         """Return the best moves, and whether no fewer have this effect.
@@ -110,14 +141,14 @@ class MoveSearch:
         and it is solved again.  Sets :attr:`bound`.
         """
         self.bound = None
-        if self._before >= self._count:
+        if self.before >= self._goal.most:
             return (), True
         until = time.monotonic() + self._seconds
         self._update(0, None, 'searching for moves')
-        problem = program.Program(self._positions, self._guest, self._now,
-                                  self._movable, self._closed)
+        problem = program.Program(self.positions, self._goal, self._movable,
+                                  self._closed)
         best: tuple[values.Move, ...] = ()
-        most, least, fewest, exact = self._before, 0, 0, False
+        most, least, fewest, exact = self.before, 0, 0, False
         # Sets of arrivals that are ruled out: first all that one solution
         # missed; then each of its arrivals, as another may be in the way.
         waiting = collections.deque([frozenset[_Arrival]()])
@@ -128,17 +159,16 @@ class MoveSearch:
             if refused in tried:
                 continue
             self._update(len(tried), None, 'solutions tried')
-            solution = problem.solve(
-                self._count, self._max_moves, seconds, refused)
-            moves, new, missed = self._follow(solution)
+            solution = problem.solve(self._max_moves, seconds, refused)
+            moves, value, missed = self._follow(solution)
             if not tried:
                 self.bound = solution.bound
                 least = len(solution.arriving)
                 fewest = solution.fewest and least
             tried.add(refused)
-            if (new, -len(moves)) > (most, -len(best)):
-                best, most = moves, new
-                exact = new >= self._count and len(moves) == fewest
+            if (value, -len(moves)) > (most, -len(best)):
+                best, most = moves, value
+                exact = value == self.bound and len(moves) == fewest
             if most == self.bound and not fewest and len(best) <= least:
                 break
             if missed:
@@ -151,17 +181,17 @@ class MoveSearch:
             tuple[values.Move, ...], int, frozenset[_Arrival]]:
         """Make the moves of a solution, as far as hosts take the servers.
 
-        :returns: moves, up to the one after which the most new servers fit;
-            their number; and arrivals that did not come about, or only by
-            way of a third host
+        :returns: moves, up to the one after which the value is highest; that
+            value; and arrivals that did not come about, or only by way of a
+            third host
         """
-        order = _Order(self._positions, solution, self._count_fits,
+        order = _Order(self.positions, solution, self._fits,
                        self._forbidden, self._max_moves)
         moves: list[values.Move] = []
-        most = self._before, 0
+        most = self.before, 0
         for move, arrangement in order.steps():
             moves.append(move)
-            most = max(most, (self._count_total(arrangement), -len(moves)))
+            most = max(most, (self.value(arrangement), -len(moves)))
         return tuple(moves[:-most[1]]), most[0], frozenset([
             (each.guest, option) for each, option in order.missed])
 
@@ -171,10 +201,33 @@ class MoveSearch:
         arrangement = arrangements.AS_IS
         yield arrangement
         for move in moves:
-            after = self._positions.move(
+            after = self.positions.move(
                 arrangement, move.id, move.destination)
             arrangement = arrangement if after is None else after
             yield arrangement
+
+    def fixed_servers(self) -> tuple[document.FixedServer, ...]:
+        return tuple([
+            document.FixedServer(
+                server=self.positions.servers[uuid].name, server_id=uuid,
+                obstacle=obstacle)
+            for uuids in self.positions.on_host.values() for uuid in uuids
+            if (obstacle := self._why_not(uuid)) is not None])
+
+    def row(self, number: int, move: values.Move,
+            gains: Iterable[document.CapacityGain] = (),
+            ) -> document.DefragMove:
+        server = self.positions.servers[move.id]
+        return document.DefragMove(
+            move=number, server=move.name, server_id=move.id,
+            flavor=server.flavor.name, flavor_id=server.flavor.id or None,
+            memory_mib=server.flavor.memory, how=ty.cast(ty.Any, move.kind),
+            paused=server.state == movable.PAUSED, source=move.source,
+            source_id=self.positions.host_id(move.source),
+            destination=move.destination,
+            destination_id=self.positions.of_name[move.destination].uuid,
+            gains=tuple(gains), related=move.related,
+            vfs_detached=move.vfs_detached)
 
 
 class _Order:
@@ -292,6 +345,18 @@ class _Order:
             for each, option in self._arriving if option.host == source)
 
 
+def avoided(positions: arrangements.Positions,
+            patterns: Collection[str]) -> dict[str, ty.Any]:
+    """Return ``fixed`` and ``closed`` of a search, by patterns of names."""
+    def is_avoided(name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, each) for each in patterns)
+
+    return {
+        'fixed': {uuid for uuid, server in positions.servers.items()
+                  if is_avoided(server.name) or uuid in patterns},
+        'closed': set(filter(is_avoided, positions.hosts))}
+
+
 def make_room(
     cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind, *,
     fixed: Collection[str], closed: Collection[str],
@@ -327,25 +392,26 @@ def make_room(
             and position.put(
                 guest, uuid, positions.degrees(uuid)) is not None)
 
-    failed: list[str] = []
-    names = [name for name in positions.hosts if name not in closed]
-    for _round in range(_ROUNDS):
-        search = MoveSearch(
-            # No host takes the server now, or the drain would have found it.
-            positions, guest, dict.fromkeys(names, 0), takes, 1,
-            _MOST_MOVES, fixed=fixed, closed=closed, forbidden=forbidden,
-            seconds=seconds, update=update)
-        moves, _exact = search.moves()
+    # No host takes the server now, or the drain would have found it.
+    counts = FitCounts({name: 0 for name in positions.hosts
+                        if name not in closed}, takes)
+    search = MoveSearch(
+        positions, program.FitNewServers(guest, counts.now, 1), counts.total,
+        _MOST_MOVES, fits=counts.on_host, fixed=fixed, closed=closed,
+        forbidden=forbidden, seconds=seconds, update=update)
+    made, after = (), cloud
+
+    def run(moves: Sequence[values.Move]) -> trial.Failure | None:
+        nonlocal made, after
         *_before, last = search.states(moves)
-        destination = next((name for name, position in last.positions.items()
-                            if takes(position)), None)
-        if destination is None:
-            break
-        moves = (*moves, trial.move_of(
-            positions, uuid, positions.servers[uuid].host or '', destination,
-            kind))
-        after, failure = trial.run(cloud, positions, moves)
-        if failure is None:
-            return moves, after, failed
-        failed.append(search.forbid(moves, failure))
-    return (), cloud, failed
+        name = next(filter(lambda name: takes(last.positions[name]),
+                           last.positions))
+        made = (*moves, trial.move_of(
+            positions, uuid, positions.servers[uuid].host or '', name, kind))
+        after, failure = trial.run(cloud, positions, made)
+        # The server may be forbidden to go there from now on.
+        counts.known.clear()
+        return failure
+
+    moves, _exact, failed = search.tried(run)
+    return made if moves else (), after, list(failed)

@@ -82,6 +82,21 @@ class MakingRoomTest(running.RunningTestCase):
                 lambda: False):
             self.test_strict()
 
+    def test_refused_at_last(self):
+        """The server may not go where its own move was refused."""
+        real = trial.failure
+
+        def failure(state, known, moves, **more):
+            if (moves[-1].name, moves[-1].destination) == ('a', 'three'):
+                return trial.Failure(len(moves) - 1, moves[-1], 'it failed')
+            return real(state, known, moves, **more)
+
+        with fixtures.MonkeyPatch(
+                'nfv_sched.ops.model.trial.failure', failure):
+            found = drain.plan(self.running(*TIGHT), 'one', ROOM)
+        self.assertEqual((), found.moves)
+        self.assertEqual(('a to three: it failed',), found.failed)
+
     def test_refused_by_the_simulator(self):
         real = trial.failure
 
