@@ -88,6 +88,9 @@ GROUPS = {
             'Plan the evacuation of the servers of hosts that are down',
         'cloud defrag':
             'Plan live migrations that make room for more servers of a flavor',
+        'cloud spread': 'Plan migrations that use NUMA nodes evenly',
+        'cloud consolidate':
+            'Plan the fewest migrations that empty as many hosts as possible',
         'cloud failover':
             'Check which servers find no host after the loss of a host',
         'agent rebalance':

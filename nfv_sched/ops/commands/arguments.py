@@ -224,6 +224,14 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
     add_host_groups(parser)
 
 
+def add_host_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        'hosts', metavar='HOST', nargs='*',
+        help='name of a host, or a pattern in which * and ? stand for '
+             'anything')
+    add_host_groups(parser)
+
+
 def add_host_groups(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--aggregate', action='append', default=[], metavar='PATTERN',
@@ -253,6 +261,17 @@ def add_seconds(parser: argparse.ArgumentParser) -> None:
         help='time limit of each search, in seconds (default: 30, or 5 where '
              'hosts are emptied in rounds); with more, a large cloud may get '
              'a better plan, or its proof')
+
+
+def add_moves(parser: argparse.ArgumentParser, most: int) -> None:
+    parser.add_argument(
+        '--max-moves', type=positive, default=most, metavar='M',
+        help=f'maximum number of moves (default: {most})')
+    parser.add_argument(
+        '--avoid', action='append', default=[], metavar='PATTERN',
+        help='do not move servers with such names or UUIDs, nor servers from '
+             'or to hosts with such names; can be repeated')
+    add_seconds(parser)
 
 
 def add_zone(parser: argparse.ArgumentParser, *, help: str,

@@ -26,8 +26,7 @@ only findings of both readings are shown. Servers with a task in progress are
 left out. "Since" is the earliest time at which a finding can have begun, by
 Nova's records; empty if there is none.
 
-With -f commands: the commands that repair, where one is known, with comments.
-Read them before you run them.
+With -f commands: the commands that repair, as far as known, to be read first.
 
 examples:
   nfv-sched cloud audit --host 'compute-1*' --kind policy-not-kept

@@ -5,7 +5,6 @@ import argparse
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.commands import arguments
-from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
@@ -41,14 +40,7 @@ class DefragCloud(planning.MovePlanCommand):
         parser.add_argument(
             '--count', type=arguments.positive, default=1, metavar='N',
             help='number of new servers (default: 1)')
-        parser.add_argument(
-            '--max-moves', type=arguments.positive, default=10, metavar='M',
-            help='maximum number of moves (default: 10)')
-        parser.add_argument(
-            '--avoid', action='append', default=[], metavar='PATTERN',
-            help='do not move servers with such names, nor servers from or '
-                 'to hosts with such names; can be repeated')
-        arguments.add_seconds(parser)
+        arguments.add_moves(parser, 10)
         arguments.add_ports(parser)
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
@@ -65,11 +57,5 @@ class DefragCloud(planning.MovePlanCommand):
                 cloud, parsed_args.flavor, parsed_args.count, options, update,
                 seconds=parsed_args.seconds or move_search.SECONDS)
         self.has_findings = not answer.enough
-        return planning.Output(
-            text=rendering.defrag_text(answer),
-            columns=[each.title for each in rendering.DEFRAG],
-            rows=[[each.cell(move) for each in rendering.DEFRAG]
-                  for move in answer.moves],
-            document=plan_file.document_of(answer),
-            commands=list(rendering.commands(
-                map(document.move_of, answer.moves))))
+        return planning.output_of_moves(
+            answer, rendering.defrag_text(answer), rendering.DEFRAG)

@@ -47,11 +47,7 @@ class DrainHost(planning.MovePlanCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            'hosts', metavar='HOST', nargs='*',
-            help='name of the host; of several hosts names, or patterns in '
-                 'which * and ? stand for anything')
-        arguments.add_host_groups(parser)
+        arguments.add_host_names(parser)
         parser.add_argument(
             '--at-once', type=arguments.positive, metavar='N',
             help='of several hosts: how many are empty at the same time '

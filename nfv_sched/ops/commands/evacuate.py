@@ -40,11 +40,7 @@ class EvacuateHost(planning.MovePlanCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            'hosts', metavar='HOST', nargs='*',
-            help='name of a host, or a pattern in which * and ? stand for '
-                 'anything')
-        arguments.add_host_groups(parser)
+        arguments.add_host_names(parser)
         arguments.add_seconds(parser)
         arguments.add_relax(parser)
 

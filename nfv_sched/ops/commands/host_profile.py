@@ -46,10 +46,9 @@ Layouts:
 
 - hcg: the platform has one core of node 0, 6 GiB there and 2 GiB on each NUMA
   node, as in HPE Helion Carrier Grade
-- every-node: one core of each NUMA node and 4 GiB, as with TripleO; the
-  switch has a core of each node, too
+- every-node: one core of each NUMA node and 4 GiB, as with TripleO
 - floating: servers share all CPUs with the platform, as in hyper-converged
-  clouds; with --osds or --guest-gb a formula says how much memory is kept
+  clouds; a formula says how much memory is kept
 
 By default this machine is read, from /sys. --facts names files about another
 one; the first that has a fact counts:

@@ -21,7 +21,7 @@ from nfv_sched.ops.run import values
 #: Document with moves -> the lists of its rows.
 _PLANS: dict[type, tuple[str, ...]] = {
     document.Drain: ('servers',), document.Evacuation: ('servers',),
-    document.Defrag: ('moves',),
+    document.Defrag: ('moves',), document.Rearrangement: ('moves',),
     rebalance_document.Rebalance: ('moves',),
     document.RollingDrain: ('rounds', 'not_emptied')}
 #: Field of several values -> the option that is repeated.
@@ -85,6 +85,8 @@ def moves_of(plan: ty.Any, round_number: int | None = None) -> values.MovePlan:
             return _moves_of_evacuation(plan)
         case document.Defrag():
             return _moves_of_defrag(plan)
+        case document.Rearrangement():
+            return _moves_of_rearrangement(plan)
     return _moves_of_rebalance(plan)
 
 
@@ -114,8 +116,8 @@ def parse(content: bytes) -> ty.Any:
     """
     data = documents.parse(
         content, lambda data: _type_of(data) is not None, 'not a plan',
-        ': the JSON document of host drain, host evacuate, cloud defrag or '
-        'agent rebalance is needed')
+        ': the JSON document of host drain, host evacuate, cloud defrag, '
+        'cloud spread, cloud consolidate or agent rebalance is needed')
     plan = codec.decode_document(ty.cast(type, _type_of(data)), data)
     moves_of(plan).check()
     return plan
@@ -250,6 +252,20 @@ def _moves_of_defrag(plan: document.Defrag) -> values.MovePlan:
         command=('cloud', 'defrag', *options_of({
             'flavor': plan.flavor, 'count': plan.wanted,
             **dataclasses.asdict(plan.options)})))
+
+
+def _moves_of_rearrangement(plan: document.Rearrangement) -> values.MovePlan:
+    options = dataclasses.asdict(plan.options)
+    even = options.pop('spread')
+    return values.MovePlan(
+        moves=tuple(map(document.move_of, plan.moves)),
+        left_undone=() if plan.enough else (
+            'NUMA nodes are not even' if even else
+            f'{plan.after - plan.before} hosts are emptied, not '
+            f'{plan.options.hosts}',),
+        warnings=_warnings(plan.unread),
+        command=('cloud', 'spread' if even else 'consolidate',
+                 *options_of(options)))
 
 
 def _warnings(unread: Iterable[document.UnreadData]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ import re
 import textwrap
 import typing as ty
 
+from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import documents
@@ -59,6 +60,17 @@ class Output:
     #: the table of the text, shown or not; None if it has no other columns
     #: than the rows
     table: tables.Table | None = None
+
+
+def output_of_moves(plan: document.Defrag | document.Rearrangement,
+                    text: Sequence[tables.Part],
+                    columns: Sequence[tables.Column]) -> Output:
+    from nfv_sched.ops.answers.plans import rendering
+    return Output(
+        text=text, columns=[each.title for each in columns],
+        rows=[[each.cell(move) for each in columns] for move in plan.moves],
+        document=plan_file.document_of(plan),
+        commands=list(rendering.commands(map(document.move_of, plan.moves))))
 
 
 class Report(base.Lister, metaclass=abc.ABCMeta):

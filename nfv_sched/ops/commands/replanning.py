@@ -10,6 +10,7 @@ from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import move_search
+from nfv_sched.ops.answers.plans import rearrange
 from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.answers.rebalance import freed_capacity
 from nfv_sched.ops.answers.rebalance import levelling
@@ -59,6 +60,10 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
             case document.Defrag(options=options):
                 again = plan_defrag(cloud, plan.flavor, plan.wanted, options,
                                     update, failed)
+            case document.Rearrangement():
+                again = rearrange.plan(
+                    cloud, rearrange.options_again(plan, cloud),
+                    failed=failed, update=update)
             case _:
                 if cloud.network_agents is None:
                     raise errors.CloudUnreadError(

@@ -174,22 +174,19 @@ class EmptyHosts:
         self.most = most
 
     def add(self, program: 'Program', unknowns: Unknowns) -> None:
-        leaving: dict[str, _Row] = collections.defaultdict(dict)
-        coming: dict[str, _Row] = collections.defaultdict(dict)
-        for column, (_class, option) in unknowns.departures.items():
-            leaving[option.host][column] = 1
+        gains = {host: unknowns.gain(1, 1)
+                 for host, uuids in self._on_host.items()
+                 if self._fixed.isdisjoint(uuids)}
+        most = unknowns.max_moves
+        for column, (of_class, option) in unknowns.departures.items():
+            if option.host in gains:
+                unknowns.model.row(math.inf, {
+                    column: 1,
+                    gains[option.host]: -len(of_class.present[option])})
         for column, (_class, option) in unknowns.arrivals.items():
-            coming[option.host][column] = 1
-        for host, uuids in self._on_host.items():
-            if self._fixed.isdisjoint(uuids):
-                column = unknowns.gain(1, 1)
-                for each in leaving[host]:
-                    of_class, option = unknowns.departures[each]
-                    unknowns.model.row(math.inf, {
-                        each: 1, column: -len(of_class.present[option])})
-                for each in coming[host]:
-                    unknowns.model.row(unknowns.max_moves, {
-                        each: 1, column: unknowns.max_moves}, -math.inf)
+            if option.host in gains:
+                unknowns.model.row(
+                    most, {column: 1, gains[option.host]: most}, -math.inf)
         unknowns.model.row(self.most, unknowns.gains, -math.inf)
 
 

@@ -8,12 +8,15 @@ then until one is refused.
 
 import collections
 import dataclasses
+import itertools
 
 import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.nova import scheduler
 from nfv_sched.ops.answers.plans import defrag
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.plans import rearrange
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements as plans_arrangements
@@ -48,7 +51,7 @@ def flavors():
 
 
 @st.composite
-def clouds(draw):
+def clouds(draw, shares=(.5, .7, .9)):
     count = draw(st.integers(2, 3))
     nodes = draw(st.sampled_from((2, 1, 2, 4)))
     threads = draw(st.sampled_from((2, 1)))
@@ -63,7 +66,7 @@ def clouds(draw):
     filters = draw(st.sampled_from((filled.FILTERS, filled.FILTERS, STOCK)))
     found = filled.filled(
         filled.cloud(hosts, known, filters),
-        draw(st.sampled_from((.5, .7, .9))), draw(st.integers(0, 1 << 30)),
+        draw(st.sampled_from(shares)), draw(st.integers(0, 1 << 30)),
         chosen, MOST_SERVERS)
     groups = ()
     if draw(st.integers(0, 2)) == 1 and found.servers:
@@ -164,26 +167,29 @@ def fewest(known, flavor, wanted, most):
             total += rooms[key]
         return total
 
-    arrangements = [plans_arrangements.Arrangement()]
-    for length in range(1, most + 1):
-        reached = {}
-        for arrangement in arrangements:
-            for uuid, server in known.servers.items():
+    for length, arrangement in reached(known, most):
+        if length and room(arrangement) >= wanted:
+            return length
+    return None
+
+
+def reached(known, most):
+    """Yield each arrangement that so many moves lead to, and how many do."""
+    level = {(): plans_arrangements.Arrangement()}
+    for length in range(most + 1):
+        deeper = {}
+        for arrangement in level.values():
+            yield length, arrangement
+            for uuid in known.servers if length < most else ():
                 if known.why_not(movable.LIVE, uuid) is not None:
                     continue
                 for name in known.hosts:
                     after = known.move(arrangement, uuid, name)
-                    if after is None:
-                        continue
-                    key = frozenset(after.where.items()), frozenset(
-                        (name, position.key) for name, position
-                        in after.positions.items())
-                    if key not in reached:
-                        if room(after) >= wanted:
-                            return length
-                        reached[key] = after
-        arrangements = list(reached.values())
-    return None
+                    if after is not None:
+                        deeper[frozenset(after.where.items()), frozenset(
+                            (name, position.key) for name, position
+                            in after.positions.items())] = after
+        level = deeper
 
 
 class TestDefrag(test_stock.EquivalenceTestCase):
@@ -284,3 +290,41 @@ class TestDefrag(test_stock.EquivalenceTestCase):
         # Without limits only the trial shows where a live migration ends.
         if scheduler.live_migration_carries_limits():
             self.assertFalse(seen['refused in the trial'])
+
+    def test_rearrange(self):
+        """No moves empty more hosts, or leave nodes less uneven."""
+        seen = collections.Counter()
+
+        @hypothesis.settings(
+            test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 20))
+        @hypothesis.given(
+            found=clouds((.2, .3, .5)), most=st.sampled_from((1, 2, 3)),
+            points=st.sampled_from((None, None, 5, 20)), spread=st.booleans())
+        def check(found, most, points, spread):
+            options = document.RearrangeOptions(
+                spread=spread, max_moves=most, avoid=(),
+                points=points if spread else None)
+            plan = rearrange.plan(found, options)
+            sign = -1 if spread else 1
+            with start.started(found) as state:
+                known = plans_arrangements.Positions(found, state)
+                _goal, value = rearrange.goal(known, options)
+                values = collections.defaultdict(list)
+                for length, arrangement in reached(known, most):
+                    values[length].append(value(arrangement))
+            best = max(itertools.chain(*values.values()))
+            seen['run'] += 1
+            seen['better'] += best > sign * plan.before
+            seen['proved'] += plan.bound == plan.after != plan.before
+            seen['beaten'] += best > sign * plan.after
+            self.assertTrue(plan.bound is None or best <= sign * plan.bound)
+            self.assertIn(sign * plan.after, values[len(plan.moves)])
+            if plan.exact:
+                self.assertTrue(all(
+                    each < sign * plan.after for length in range(
+                        len(plan.moves)) for each in values[length]))
+
+        check()
+        print('rearrange: %s' % dict(seen))
+        self.assert_seen(seen['better'], seen['run'] // 10)
+        self.assert_seen(seen['run'] // 20 + 2, seen['beaten'])

@@ -35,6 +35,7 @@ if WATCHER:
     from nfv_sched.ops.serve.watcher import defrag
     from nfv_sched.ops.serve.watcher import drain
     from nfv_sched.ops.serve.watcher import planner
+    from nfv_sched.ops.serve.watcher import rearrange
 
 #: Seconds that an audit or an action plan may take.
 _TIMEOUT = 240
@@ -311,8 +312,8 @@ class DefragTest(StrategyTestCase):
 
     STRATEGY = defrag.NFVDefrag if WATCHER else None
     EXAMPLE = 'fragmented'
-    MOVES = [('c-4', 'live', 'compute-1'), ('c-5', 'live', 'compute-1'),
-             ('c-6', 'live', 'compute-2')]
+    MOVES = [('c-4', 'live', 'compute-1'), ('c-6', 'live', 'compute-1'),
+             ('c-5', 'live', 'compute-2')]
 
     def test_defrag(self):
         plan, actions = self.audit(flavor='vrouter.6', count=2)
@@ -364,6 +365,45 @@ class DefragTest(StrategyTestCase):
                 ({'flavor': 'fw.2', 'networks': ['a'], 'like': 'c-5'},
                  'not allowed with argument')):
             self.assertIn(text, self.failed_audit(**parameters))
+
+
+class ConsolidateTest(StrategyTestCase):
+
+    STRATEGY = rearrange.NFVConsolidate if WATCHER else None
+    EXAMPLE = 'fragmented'
+
+    def test_cooldown(self):
+        """Servers that Watcher has just moved stay."""
+        plan, actions = self.audit(hosts=1)
+        first = self.moved(actions)
+        self.assertEqual(3, len(first))
+        self.assertEqual(
+            {'compute_nodes_count': 3, 'released_compute_nodes_count': 1,
+             'instance_migrations_count': 3},
+            {each['name']: each['value']
+             for each in plan['efficacy_indicators']})
+        self.execute(plan)
+        _plan, actions = self.audit(hosts=1)
+        self.assertEqual(set(), {each[0] for each in first} & {
+            each[0] for each in self.moved(actions)})
+        _plan, actions = self.audit(hosts=1, cooldown=0)
+        self.assertEqual(first, self.moved(actions))
+
+
+class SpreadTest(StrategyTestCase):
+
+    STRATEGY = rearrange.NFVSpread if WATCHER else None
+    EXAMPLE = 'telco'
+
+    def test_spread(self):
+        plan, actions = self.audit()
+        self.assertEqual([('pgw-1', 'live', 'compute-2')],
+                         self.moved(actions))
+        self.assertEqual(
+            {'imbalance_before': 2, 'imbalance_after': 0},
+            {each['name']: each['value']
+             for each in plan['efficacy_indicators']})
+        self.assertEqual(100.0, plan['global_efficacy'][0]['value'])
 
 
 class AgentsTest(StrategyTestCase):

@@ -315,6 +315,52 @@ class Defrag:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RearrangeOptions:
+    """Options with which hosts are emptied, or servers are spread."""
+
+    spread: bool  #: whether servers are spread; hosts are emptied otherwise
+    max_moves: int  #: maximum number of moves
+    avoid: tuple[str, ...]  #: patterns of names of servers and hosts
+    #: number of hosts to empty; null for as many as possible
+    hosts: int | None = None
+    #: percentage points by which the use of a NUMA node may differ from that
+    #: of the cloud; null for the CPUs of a server of the middle size
+    points: int | None = None
+    #: whether servers are migrated cold of which a live migration would detach
+    #: VFs
+    cold_for_vfs: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rearrangement:
+    """Moves that empty hosts, or spread servers over NUMA nodes."""
+
+    #: hosts without servers now; or CPUs of NUMA nodes that are too many or
+    #: too few in use
+    before: int
+    after: int  #: the same after the moves
+    #: the same, of which it is proved that no moves within the options do
+    #: better; null if none is known
+    bound: int | None
+    moves: tuple[DefragMove, ...]  #: moves, in order
+    not_movable: tuple[FixedServer, ...]  #: servers that cannot be moved
+    failed: tuple[str, ...]  #: moves that the simulator refused, for people
+    exact: bool  #: whether no smaller number of moves has this effect
+    #: highest number of servers that find no host if one is lost after the
+    #: moves, without the empty ones; null if servers are spread, or none moved
+    stranded: int | None = None
+    options: RearrangeOptions  #: options with which it was planned
+    unread: tuple[UnreadData, ...]  #: data that was not read
+
+    @property
+    def enough(self) -> bool:
+        """Whether it does what was wanted, as far as something was."""
+        if self.options.spread:
+            return not self.after
+        return self.after - self.before >= (self.options.hosts or 0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StrandedServer:
     """A server that finds no other host."""
 

@@ -245,8 +245,8 @@ def evacuation_text(plan: document.Evacuation) -> list[tables.Part]:
 # Plans that make room for new servers
 
 
-#: Columns of the moves.
-DEFRAG = (
+#: Columns of moves that spread servers, or empty hosts.
+MOVES = (
     tables.Column('Move', 'move'), tables.Column('Server', 'server'),
     tables.Column('Server ID', 'server_id', is_detail=True),
     tables.Column('Flavor', 'flavor'),
@@ -254,12 +254,15 @@ DEFRAG = (
     tables.Column('How', 'how', lambda each: values.how(
         each.how, each.vfs_detached)),
     tables.Column('From', 'source'), tables.Column('To', 'destination'),
+    tables.Column('VFs detached', _vfs_cell, is_detail=True))
+DEFRAG = (
+    *MOVES[:-1],
     tables.Column('Makes room for', lambda each: sum(
         gain.servers for gain in each.gains), lambda each: ', '.join(
             f'{gain.servers} on {gain.host}' if gain.servers > 0
             else f'{-gain.servers} less on {gain.host}'
             for gain in each.gains)),
-    tables.Column('VFs detached', _vfs_cell, is_detail=True))
+    MOVES[-1])
 
 
 def defrag_text(plan: document.Defrag) -> list[tables.Part]:
@@ -292,6 +295,45 @@ def _defrag_headline(plan: document.Defrag) -> str:
     return f'{now}, {plan.fits_after} after {moves}; {rest}.'
 
 
+def rearrange_text(plan: document.Rearrangement) -> list[tables.Part]:
+    table = ['', dataclasses.replace(
+        tables.of_rows(MOVES, plan.moves),
+        least_important=('Memory MiB', 'Flavor')), ''] if plan.moves else []
+    parts = [_rearrange_headline(plan), *table]
+    if plan.moves:
+        parts.append('Each move was made in the simulator, one after the '
+                     'other.')
+    if plan.stranded is not None:
+        parts.append(
+            'Without the empty hosts, '
+            f'{strings.count(plan.stranded, "server")} at most would find no '
+            'host if another one were lost.')
+    return [*parts, *_move_notes(plan)]
+
+
+def _rearrange_headline(plan: document.Rearrangement) -> str:
+    even = plan.options.spread
+    most = strings.count(plan.options.max_moves, 'move')
+    noun = 'CPU' if even else 'host'
+    before = strings.count(plan.before, noun)
+    state = (f'NUMA nodes are uneven by {before}' if even
+             else f'{before} without servers')
+    if plan.bound is None:
+        rest = 'whether other moves do better is not known'
+    elif plan.bound == plan.after:
+        rest = f'no plan of {most} does better'
+    else:
+        rest = (f'no plan of {most} has '
+                f'{"fewer" if even else "more"} than {plan.bound}')
+    if not plan.moves:
+        return (f'{state}: no move is needed.' if even and not plan.before
+                else f'{state}: no moves were found; {rest}.')
+    moves = strings.count(len(plan.moves), 'migration')
+    memory = sum(each.memory_mib for each in plan.moves)
+    return (f'{state} now, {strings.count(plan.after, noun)} after {moves} '
+            f'with {memory} MiB of memory; {rest}.')
+
+
 def _defrag_notes(plan: document.Defrag) -> Iterator[str]:
     yield ('Ports of new servers: '
            f'{plan.ports.label}, {plan.ports.reason}.')
@@ -300,6 +342,11 @@ def _defrag_notes(plan: document.Defrag) -> Iterator[str]:
         yield ('Each move was made in the simulator, one after the other, '
                f'and {strings.count(booted, "server")} of {plan.flavor} '
                'booted then.')
+    yield from _move_notes(plan)
+
+
+def _move_notes(
+        plan: document.Defrag | document.Rearrangement) -> Iterator[str]:
     if any(each.vfs_detached for each in plan.moves):
         yield values.VFS_DETACHED
     yield from _gaps(plan)
@@ -418,8 +465,8 @@ def _lack_text(lack: document.CapacityLack) -> str:
     return f'{what} on {lack.nearest}{nearest} ({lack.why})'
 
 
-def _gaps(plan: document.Drain | document.Evacuation | document.Defrag,
-          ) -> Iterator[str]:
+def _gaps(plan: document.Drain | document.Evacuation | document.Defrag
+          | document.Rearrangement) -> Iterator[str]:
     for failed in plan.failed:
         yield f'Not possible in the simulator: {failed}'
     yield from map(gap_text, plan.unread)

@@ -34,6 +34,23 @@ COLD_FOR_VFS: Mapping[str, Mapping[str, ty.Any]] = {'cold_for_vfs': {
     'description': 'Migrate a server cold if Nova would detach VFs from it '
                    'during a live migration.',
     'type': 'boolean', 'default': False}}
+PATTERNS: Mapping[str, ty.Any] = {
+    'type': 'array', 'items': {'type': 'string', 'minLength': 1}}
+
+
+def moves(most: int) -> dict[str, Mapping[str, ty.Any]]:
+    """Return the parameters "max_moves" and "avoid".
+
+    :param most: default of the maximum
+    """
+    return {
+        'max_moves': {
+            'description': 'Maximum number of migrations.',
+            'type': 'integer', 'minimum': 1, 'default': most},
+        'avoid': {
+            'description': 'Patterns for names of servers that are not moved, '
+                           'and of hosts that none leaves or reaches.',
+            **PATTERNS}}
 
 
 class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
@@ -160,6 +177,20 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
                 instance.state == element.InstanceState.PAUSED.value):
             return 'it is paused, and Watcher moves only active servers live'
         return None
+
+    def add_all(self, plan: values.MovePlan) -> None:
+        """Add the moves of a plan, which help only together.
+
+        :raises PlanningError: if Watcher does not make one of them
+        """
+        obstacles = [
+            f'{move} ({move.id}) cannot be moved: {obstacle}'
+            for move in plan.moves
+            if (obstacle := self.obstacle(move)) is not None]
+        if obstacles:
+            raise PlanningError('; '.join(obstacles))
+        self.add_clauses(plan)
+        self.add_moves(plan.moves)
 
     def add_clauses(self, plan: values.MovePlan) -> None:
         """Say why the plan may be wrong, and what it does not achieve."""

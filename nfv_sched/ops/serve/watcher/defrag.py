@@ -6,8 +6,6 @@ import typing as ty
 from nfv_sched.ops.serve.watcher import base
 from nfv_sched.ops.serve.watcher import goals
 
-_PATTERNS = {'type': 'array', 'items': {'type': 'string', 'minLength': 1}}
-
 
 class NFVDefrag(base.NFVStrategy):
     """Make room for servers of a flavor, as ``nfv-sched cloud defrag`` plans.
@@ -27,32 +25,19 @@ class NFVDefrag(base.NFVStrategy):
         'count': {
             'description': 'Number of the new servers.',
             'type': 'integer', 'minimum': 1, 'default': 1},
-        'max_moves': {
-            'description': 'Maximum number of migrations.',
-            'type': 'integer', 'minimum': 1, 'default': 10},
-        'avoid': {
-            'description': 'Patterns for names of servers that are not moved, '
-                           'and of hosts that none leaves or reaches.',
-            **_PATTERNS},
+        **base.moves(10),
         'like': {
             'description': 'UUID or name of a server whose ports the new ones '
                            'have.',
             'type': 'string', 'minLength': 1},
         'networks': {
             'description': 'Networks of the new servers: name or ID, with '
-                           ',vnic-type=T if need be.', **_PATTERNS},
+                           ',vnic-type=T if need be.', **base.PATTERNS},
         **base.COLD_FOR_VFS}
 
     def do_execute(self, audit: ty.Any = None) -> None:
         plan, document = self.plan('cloud', 'defrag')
-        obstacles = [
-            f'{move} ({move.id}) cannot be moved: {obstacle}'
-            for move in plan.moves
-            if (obstacle := self.obstacle(move)) is not None]
-        if obstacles:
-            raise base.PlanningError('; '.join(obstacles))
-        self.add_clauses(plan)
-        self.add_moves(plan.moves)
+        self.add_all(plan)
         self.solution.set_efficacy_indicators(
             servers_wanted=document['wanted'],
             servers_before=document['fits_before'],

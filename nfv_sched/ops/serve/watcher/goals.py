@@ -34,13 +34,14 @@ class CapacityEfficacy(efficacy_base.EfficacySpecification):
                       / indicators_map.servers_wanted))]
 
 
-class AgentBalanceEfficacy(efficacy_base.EfficacySpecification):
-    """Effect of moves on the loads of Neutron's agents."""
+class BalanceEfficacy(efficacy_base.EfficacySpecification):
+    """Effect of moves on agents of Neutron, or NUMA nodes."""
 
     def get_indicators_specifications(self) -> list[Figure]:
         return [Figure(name=name, description=text) for name, text in (
             ('imbalance_before', 'Largest difference between the loads of two '
-             'agents of a kind.'),
+             'agents of a kind; or CPUs of NUMA nodes that are too many or '
+             'too few in use.'),
             ('imbalance_after', 'The same after the moves.'))]
 
     def get_global_efficacy_indicator(
@@ -87,4 +88,10 @@ class CapacityGoal(NFVGoal):
 class AgentBalanceGoal(NFVGoal):
     NAME = 'nfv_agent_balance'
     DISPLAY_NAME = 'Balance of network agents'
-    EFFICACY = AgentBalanceEfficacy
+    EFFICACY = BalanceEfficacy
+
+
+class NodeBalanceGoal(NFVGoal):
+    NAME = 'nfv_node_balance'
+    DISPLAY_NAME = 'Even use of NUMA nodes'
+    EFFICACY = BalanceEfficacy

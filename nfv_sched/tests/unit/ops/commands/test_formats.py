@@ -128,7 +128,8 @@ class StdoutTest(commands.CommandTestCase):
         self.assertEqual({
             ('metrics', 'textfile'), ('host map', 'output'),
             ('simulation run', 'save'), ('agent rebalance', 'save'),
-            ('cloud defrag', 'save'), ('host drain', 'save'),
+            ('cloud consolidate', 'save'), ('cloud defrag', 'save'),
+            ('cloud spread', 'save'), ('host drain', 'save'),
             ('host evacuate', 'save'),
             ('snapshot save', 'file')}, options)
 

@@ -159,6 +159,8 @@ def of_cloud(path: str) -> dict[str, list[Case]]:
     # The biggest flavor is the one that is refused, or nearly.
     refused = [each for each in cloud.servers[1:] if each.host is None]
     servers = [each.uuid for each in (*cloud.servers[:1], *refused[:1])]
+    # Within any time limit.
+    rearranged = [('--max-moves', '5')] * (len(cloud.hosts) < 50)
     return {
         'agent rebalance': [()],
         'capacity list': [
@@ -166,8 +168,10 @@ def of_cloud(path: str) -> dict[str, list[Case]]:
         'capacity show': [(name, *more) for name in asked
                           for more in ((), ('--next',))],
         'cloud audit': [()],
+        'cloud consolidate': rearranged,
         'cloud defrag': [('--flavor', name) for name in asked],
         'cloud failover': [(), ('--together',)],
+        'cloud spread': rearranged,
         'flavor explain': [
             *((name,) for name in asked), (asked[-1], '--for-tenant'),
             (asked[-1], '--all-filters', '--all')],

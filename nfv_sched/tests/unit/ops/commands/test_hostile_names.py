@@ -281,6 +281,8 @@ class HostileNamesTest(base.CommandTestCase):
             'capacity_list': [cloud, ('--by', 'aggregate', *cloud)],
             'capacity_show': [(LARGE, '--next', *cloud)],
             'cloud_defrag': [('--flavor', LARGE, *cloud)],
+            'cloud_consolidate': [cloud],
+            'cloud_spread': [cloud],
             'host_drain': [(HOSTS[0], *cloud)],
             'host_evacuate': [(HOSTS[0], *cloud)],
             'flavor_explain': [(PRINTABLE[0], '--group', UUID, *cloud),

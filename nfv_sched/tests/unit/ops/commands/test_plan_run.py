@@ -1038,6 +1038,27 @@ class ReplanTest(ReplanTestCase):
         self.assertEqual(plan['options'], again['options'])
         self.assertTrue(again['enough'])
 
+    def test_rearrange(self):
+        """What is left to do has the options of the plan."""
+        self.flavors = dict.fromkeys('abc', 'p2')
+        for name in ('a', 'b', 'c'):
+            self.nova.server(name)['OS-EXT-SRV-ATTR:host'] = 'two'
+        for args in (('spread', '--max-moves=3', '--points=25'),
+                     ('consolidate', '--max-moves=3', '--hosts=1')):
+            self.nova.failing = {'a', 'b', 'c'}
+            code, out, err = self.run_command(
+                'cloud', *args, '--save', self.path, '--run', '--yes')
+            self.assertEqual(3, code, out + err)
+            self.assertIn(f'nfv-sched cloud {" ".join(args)}\n', out)
+            os.remove(f'{self.path}.journal')
+            self.nova.failing = set()
+            plan = self.document()
+            plan['moves'][0].update(source='one', destination='three')
+            self.write(plan)
+            self.carry_out('--yes', '--replan', '1')
+            self.assertEqual(plan['options'], self.document()['options'])
+            os.remove(f'{self.path}.journal')
+
 
 class AgentPlanTestCase(PlanRunTestCase):
     def setUp(self):

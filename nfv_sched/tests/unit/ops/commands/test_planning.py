@@ -27,6 +27,7 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                 ('drain', 'plan', 30, 'host', 'drain', 'one'),
                 ('rolling', 'plan', 5, 'host', 'drain', 'one', 'two'),
                 ('drain', 'evacuate', 30, 'host', 'evacuate', 'one'),
+                ('rearrange', 'plan', 30, 'cloud', 'spread'),
                 ('defrag', 'plan', 30, 'cloud', 'defrag', '--flavor', 'p1')):
             for given in (), ('--seconds', '7'):
                 seen = []
@@ -50,6 +51,8 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                 ('host', 'drain', 'one', '--seconds', '0',
                  'a number from 1 is needed'),
                 ('cloud', 'defrag', '--flavor', 'p1', '--count', '0',
+                 'a number from 1 is needed'),
+                ('cloud', 'spread', '--points', '0',
                  'a number from 1 is needed'),
                 ('cloud', 'defrag', '--flavor', 'x', "no flavor named 'x'"),
                 ('cloud', 'defrag', '--flavor', 'p1', '--ports', '1001',

@@ -223,6 +223,7 @@ class ChangesTest(test_simulate.SimulateTestCase):
                 (('capacity', 'show', 'f'), 0),
                 (('host', 'drain', 'h-1'), 0),
                 (('cloud', 'defrag', '--flavor', 'f', '--count', '3'), 0),
+                (('cloud', 'consolidate'), 0), (('cloud', 'spread'), 0),
                 (('cloud', 'failover'), 0), (('host', 'map'), 0),
                 (('host', 'show', 'h-1+2'), 0),
                 (('server', 'explain', 's-5'), 0),

@@ -69,7 +69,8 @@ FIGURE = re.compile(r'(?<![\w.:=@-])\d+(\.\d+)?(?![\w.:=@-])')
 NAMED = ('Aggregate', 'Flavor', 'Host', 'Next', 'Server')
 #: Names of which csv has no IDs: those of hosts and flavors are unique.
 WITHOUT_ID = {
-    ('cloud_audit', 'Host'), ('cloud_defrag', 'Flavor'),
+    ('cloud_audit', 'Host'), ('cloud_consolidate', 'Flavor'),
+    ('cloud_defrag', 'Flavor'), ('cloud_spread', 'Flavor'),
     ('cloud_failover', 'Flavor'), ('cloud_failover', 'Host'),
     ('flavor_lint', 'Flavor'), ('flavor_translate', 'Flavor'),
     ('host_drain', 'Flavor'), ('host_drain', 'Host'),
@@ -164,8 +165,10 @@ class WidthTest(base.CommandTestCase):
             'capacity_list': ('--by', 'host', '--empty', *cloud),
             'capacity_show': (LARGE, '--next', *cloud),
             'cloud_audit': cloud,
+            'cloud_consolidate': cloud,
             'cloud_defrag': ('--flavor', LARGE, *cloud),
             'cloud_failover': cloud,
+            'cloud_spread': cloud,
             'flavor_explain': (LARGE, '--try-seconds', '5', *cloud),
             'flavor_lint': ('--all', *cloud),
             'flavor_translate': ('--all', *cloud),

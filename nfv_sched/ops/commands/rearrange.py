@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``nfv-sched cloud spread`` and ``cloud consolidate``."""
+
+import argparse
+
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.commands import arguments
+from nfv_sched.ops.commands import planning
+from nfv_sched.ops.commands import source
+from nfv_sched.ops.simulator import progress
+
+_PROOF = """\
+A solver finds the moves, and says what no moves exceed, if it can prove that
+in time. Nothing is moved without --run. Before a plan is shown, it is carried
+out in the simulator. No policy of a server, or of its server group, is
+satisfied less than before.
+"""
+
+
+class Rearrange(planning.MovePlanCommand):
+    cloud = source.Source(simulates=True, has_account=False)
+    schemas = {'cloud-rearrange': document.Rearrangement}
+    #: options that only one of the commands has
+    own: tuple[str, ...]
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        arguments.add_moves(parser, 100)
+
+    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
+        cloud = self.cloud.read(self, parsed_args)
+        from nfv_sched.ops.answers.plans import move_search
+        from nfv_sched.ops.answers.plans import rearrange
+        from nfv_sched.ops.answers.plans import rendering
+        options = document.RearrangeOptions(
+            spread='points' in self.own, avoid=tuple(parsed_args.avoid),
+            max_moves=parsed_args.max_moves,
+            cold_for_vfs=parsed_args.cold_for_vfs,
+            **{name: getattr(parsed_args, name) for name in self.own})
+        with progress.shown() as update:
+            plan = rearrange.plan(
+                cloud, options, update=update,
+                seconds=parsed_args.seconds or move_search.SECONDS)
+        self.has_findings = not plan.enough
+        return planning.output_of_moves(
+            plan, rendering.rearrange_text(plan), rendering.MOVES)
+
+
+class SpreadCloud(Rearrange):
+    """Plan migrations that use NUMA nodes evenly."""
+
+    own = ('points',)
+    epilog = f"""\
+After a host has come back, or was added, others stay full. The plan says which
+servers to migrate, and where to, until the share of CPUs for pinned servers
+that is in use is the same on all NUMA nodes, within one server. Of the best
+plans it has the one that copies the least memory; where no move helps it is
+empty. Hosts that are disabled do not count.
+
+{_PROOF}
+{planning.MOVES_HELP}
+examples:
+  nfv-sched cloud spread --from cloud.json.gz
+  nfv-sched cloud spread --points 5 --max-moves 20 --save spread.json
+
+{planning.exit_codes('NUMA nodes are not even after the moves')}"""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            '--points', type=arguments.positive, metavar='N',
+            help='percentage points by which a NUMA node may be in use more '
+                 'or less than all of them together (default: by the CPUs '
+                 'that a server of the middle size has there)')
+
+
+class ConsolidateCloud(Rearrange):
+    """Plan the fewest migrations that empty as many hosts as possible."""
+
+    own = ('hosts',)
+    epilog = f"""\
+Which servers to migrate, and where to, so that hosts are without servers: to
+save power, or for the maintenance of many. "cloud failover" says of the cloud
+after that which servers find no host when another one is lost.
+
+{_PROOF}
+{planning.MOVES_HELP}
+examples:
+  nfv-sched cloud consolidate --hosts 2 --from cloud.json.gz
+  nfv-sched cloud consolidate --max-moves 20 --avoid 'ims*' -f json
+
+{planning.exit_codes('fewer hosts are emptied than --hosts says')}"""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            '--hosts', type=arguments.positive, metavar='N',
+            help='number of hosts to empty, besides those that are empty '
+                 '(default: as many as possible)')

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves that empty hosts, or spread servers over NUMA nodes."""
+
+import dataclasses
+
+from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.answers.plans import rearrange
+from nfv_sched.ops.cloud import snapshot
+from nfv_sched.tests import base
+from nfv_sched.tests.unit.ops.answers.plans import test_defrag
+
+ONE, TWO, THREE = test_defrag.ONE, test_defrag.TWO, test_defrag.THREE
+running, cloud = test_defrag.running, test_defrag.cloud
+
+
+def plan(found, spread, max_moves=10, avoid=(), failed=(), **options):
+    return rearrange.plan(found, document.RearrangeOptions(
+        spread=spread, max_moves=max_moves, avoid=avoid, **options),
+        failed=failed)
+
+
+class RearrangeTestCase(base.TestCase):
+
+    def assertPlan(self, moves, figures, plan):
+        """Compare a plan.
+
+        :param moves: (server, destination) of each, in any order
+        :param figures: before, after, bound, and whether it is enough
+        """
+        self.assertEqual(sorted(moves), sorted(
+            (move.server, move.destination) for move in plan.moves))
+        self.assertEqual(figures, (plan.before, plan.after, plan.bound,
+                                   plan.enough))
+
+
+class ConsolidateTest(RearrangeTestCase):
+    """The last host is empty already."""
+
+    def setUp(self):
+        super().setUp()
+        self.servers = [
+            running('a', ONE, 0, (1, 5)), running('b', TWO, 0, (1, 5)),
+            running('c', TWO, 0, (2, 6))]
+        self.found = cloud([ONE, TWO, THREE], self.servers)
+
+    def test_fewest_moves(self):
+        found = plan(self.found, False)
+        self.assertPlan([('a', 'two')], (1, 2, 2, True), found)
+        self.assertTrue(found.exact)
+
+    def test_failed_moves_and_hosts(self):
+        """Of three hosts one at least stays in use."""
+        a, b = self.servers[:2]
+        self.assertPlan([('b', 'one'), ('c', 'one')], (1, 2, 2, False), plan(
+            self.found, False, hosts=2, failed=[(a.uuid, 'two')]))
+        self.assertPlan([(each, 'three') for each in 'abc'], (1, 2, 2, True),
+                        plan(self.found, False, hosts=1, failed=[
+                            (a.uuid, 'two'), (b.uuid, 'one')]))
+
+    def test_again(self):
+        """Hosts that are empty already are not to be emptied once more."""
+        found = plan(self.found, False, hosts=1)
+        self.assertEqual(found.options, rearrange.options_again(
+            found, self.found))
+        again = rearrange.options_again(found, cloud(
+            [ONE, TWO, THREE], self.servers[1:]))
+        self.assertEqual(0, again.hosts)
+        self.assertPlan([], (1, 1, None, True), rearrange.plan(
+            self.found, again))
+
+    def test_none_of_a_host_that_stays_in_use(self):
+        """A server that cannot be moved keeps its host in use."""
+        locked = dataclasses.replace(self.servers[0], locked=True)
+        found = plan(cloud([ONE, TWO, THREE], [
+            locked, *self.servers[1:]]), False)
+        self.assertPlan([('b', 'one'), ('c', 'one')], (1, 2, 2, True), found)
+        self.assertEqual(['a'], [each.server for each in found.not_movable])
+
+    def test_avoid(self):
+        for pattern in ('b', 'tw?', self.servers[1].uuid):
+            self.assertPlan(
+                [] if pattern == 'tw?' else [('a', 'two')],
+                (1, 1, 1, True) if pattern == 'tw?' else (1, 2, 2, True),
+                plan(self.found, False, avoid=(pattern,)))
+
+    def test_no_room(self):
+        found = cloud([ONE, TWO], [
+            running('a', ONE, 0, (1, 5)),
+            running('b', TWO, 0, (1, 5, 2, 6, 3, 7))])
+        self.assertPlan([], (0, 0, 0, True), plan(found, False))
+        self.assertFalse(plan(found, False, hosts=1).enough)
+
+    def test_anti_affinity(self):
+        members = [each.uuid for each in self.servers[:2]]
+        found = dataclasses.replace(self.found, groups=(snapshot.Group(
+            uuid=test_defrag.GROUP, name='group', policy='anti-affinity',
+            members=tuple(members)),))
+        self.assertPlan([], (1, 1, 1, True), plan(found, False))
+
+
+class SpreadTest(RearrangeTestCase):
+    """Each host has one NUMA node with six CPUs for pinned servers."""
+
+    def setUp(self):
+        super().setUp()
+        self.found = cloud([ONE, TWO, THREE], [
+            running('a', ONE, 0, (1, 5)), running('b', ONE, 0, (2, 6)),
+            running('c', ONE, 0, (3, 7)), running('d', TWO, 0, (1, 5))])
+
+    def test_within_one_server(self):
+        """That is two CPUs; 2.7 of each node are in use on average."""
+        found = plan(self.found, True)
+        self.assertEqual((3, 0, 0, True), (found.before, found.after,
+                                           found.bound, found.enough))
+        self.assertEqual([('one', 'three')], [
+            (move.source, move.destination) for move in found.moves])
+
+    def test_empty_plan_once_even(self):
+        self.assertPlan([], (0, 0, None, True), plan(cloud(
+            [ONE, TWO], [running('a', ONE, 0, (1, 5)),
+                         running('b', TWO, 0, (1, 5))]), True, points=1))
+
+    def test_points(self):
+        """There are to be 3 CPUs in use of each node; 4, 2 and 2 can be."""
+        found = plan(self.found, True, points=5)
+        self.assertEqual((7, 3, 3, False), (found.before, found.after,
+                                            found.bound, found.enough))
+        self.assertEqual(1, len(found.moves))
+
+    def test_least_memory(self):
+        large = running('large', ONE, 0, (1, 5))
+        large = dataclasses.replace(large, nodes=(dataclasses.replace(
+            large.nodes[0], memory=4096),), flavor=dataclasses.replace(
+                large.flavor, name='large', memory=4096), allocations={
+                    ONE.uuid: {'PCPU': 2, 'MEMORY_MB': 4096}})
+        self.assertPlan([('small', 'two')], (4, 0, 0, True), plan(cloud(
+            [ONE, TWO], [large, running('small', ONE, 0, (2, 6))]), True,
+            points=1))
+
+    def test_disabled_host(self):
+        """It gets no servers, and its nodes do not count."""
+        self.assertPlan([], (2, 2, 2, False), plan(cloud(
+            [ONE, TWO, dataclasses.replace(THREE, enabled=False)],
+            [running('a', ONE, 0, (1, 5, 2, 6)),
+             running('b', TWO, 0, (1, 5))]), True, points=1))
