@@ -261,10 +261,8 @@ With every value but ``none`` tenants learn which policies refused. That a
 host is full for a certain request can be learnt by trying in any cloud; with
 ``policy`` the reason adds no figure to it.
 
-The reason is given for the first server of a request only: later servers of a
-multi-create request fail with Nova's own message, because the resources of
-the earlier ones have to be given back first. The scheduler's log has the
-reasons in every case.
+All servers of a multi-create request get the reason of the one that found no
+host. The scheduler's log has the reasons in every case.
 """),
     cfg.StrOpt('decision_journal', help="""
 Directory for a journal of refusals: for each server for which Nova found no
