@@ -12,11 +12,13 @@ The data are not part of this repository.  ``NFV_SCHED_PUBLIC_DATA``, or
   with openpyxl.
 
 Printed are, for each snapshot, the servers of a flavor that fit after at most
-M moves, how many are proved to be possible, and the CPU time; and for each
-sequence, for each policy as the only weigher: refused servers with one and
-with two NUMA nodes, hosts in use, and how many servers of 16 vCPUs on one NUMA
-node and of 32 on two fit in the end.  There, servers are pinned and never
-leave, and as Nova's claim does, each takes the emptiest NUMA node of its host.
+M moves, how many are proved to be possible, and the CPU time; the same for
+hosts that are emptied, and for CPUs of NUMA nodes that are too many or too few
+in use after a host was emptied and has come back; and for each sequence, for
+each policy as the only weigher: refused servers with one and with two NUMA
+nodes, hosts in use, and how many servers of 16 vCPUs on one NUMA node and of
+32 on two fit in the end.  There, servers are pinned and never leave, and as
+Nova's claim does, each takes the emptiest NUMA node of its host.
 With ``--groups``, those of server groups are kept together or apart.
 
 Usage: python benchmarks/public.py [--data FOLDER] [--moves 10,25,50,100]
@@ -42,7 +44,14 @@ from nfv_sched.fit.numa import fragmentation  # noqa: E402
 from nfv_sched.fit.numa import topology  # noqa: E402
 from nfv_sched.ops.answers.plans import defrag  # noqa: E402
 from nfv_sched.ops.answers.plans import document  # noqa: E402
+from nfv_sched.ops.answers.plans import drain  # noqa: E402
+from nfv_sched.ops.answers.plans import rearrange  # noqa: E402
 from nfv_sched.ops.cloud import file as cloud_file  # noqa: E402
+from nfv_sched.ops.cloud import snapshot  # noqa: E402
+from nfv_sched.ops.model import arrangements  # noqa: E402
+from nfv_sched.ops.model import trial  # noqa: E402
+from nfv_sched.ops.run import values  # noqa: E402
+from nfv_sched.ops.simulator import start  # noqa: E402
 
 GIB_KB = 1024 * 1024
 #: Highest number of servers that are to fit after moves.
@@ -243,6 +252,52 @@ def plans(folder: pathlib.Path, vcpus: int, numbers: Sequence[int]) -> None:
                   f'{time.process_time() - began:5.1f}', flush=True)
 
 
+def moved(cloud: snapshot.Cloud,
+          moves: Sequence[values.Move]) -> snapshot.Cloud:
+    with start.started(cloud) as state:
+        after, failure = trial.run(
+            cloud, arrangements.Positions(cloud, state), moves)
+    assert failure is None, failure
+    return after
+
+
+def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
+    """The cloud after the first host that can be emptied was emptied."""
+    for host in cloud.hosts:
+        plan = drain.plan(cloud, host.name)
+        if plan.moves and not plan.staying:
+            return moved(cloud, plan.moves)
+    return cloud
+
+
+def rearrangements(folder: pathlib.Path, numbers: Sequence[int]) -> None:
+    for path in sorted(folder.glob('*.json.gz')):
+        cloud = cloud_file.load(str(path))
+        for spread, now, points in (
+                (False, cloud, (None,)), (True, emptied(cloud), (None, 20))):
+            print(f'\n{path.name}: ' + (
+                'CPUs of uneven NUMA nodes after a host came back' if spread
+                else 'hosts without servers'))
+            print('moves at most  points  before  after  possible  moves  '
+                  'MiB  moves of a second plan  CPU s')
+            for most in numbers:
+                for each in points:
+                    began = time.process_time()
+                    options = document.RearrangeOptions(
+                        spread=spread, max_moves=most, avoid=(), points=each)
+                    plan = rearrange.plan(now, options)
+                    seconds = time.process_time() - began
+                    again = rearrange.plan(moved(now, [
+                        document.move_of(move) for move in plan.moves]),
+                        options)
+                    memory = sum(move.memory_mib for move in plan.moves)
+                    bound = '?' if plan.bound is None else plan.bound
+                    print(f'{most:13}  {each or "":>6}  {plan.before:6}  '
+                          f'{plan.after:5}  {bound:>8}  {len(plan.moves):5}  '
+                          f'{memory}  {len(again.moves)}  {seconds:5.1f}',
+                          flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--data', default=os.environ.get(
@@ -258,9 +313,10 @@ def main() -> int:
         print(__doc__.partition('\n\n')[2].partition('\n\nPrinted')[0])
         return 0
     folder = pathlib.Path(args.data)
-    plans(folder, args.vcpus, [10] if args.quick else list(
-        map(int, args.moves.split(','))))
+    numbers = [10] if args.quick else list(map(int, args.moves.split(',')))
+    plans(folder, args.vcpus, numbers)
     if not args.quick:
+        rearrangements(folder, numbers)
         sequences(folder, args.groups)
     return 0
 
