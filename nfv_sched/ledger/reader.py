@@ -54,7 +54,8 @@ class Reading:
 
         :returns: None if the host has no ledger, or its summary is malformed
         """
-        summary = self.summaries.get(names.provider_uuid(compute_node))
+        summary = self.summaries and self.summaries.get(
+            names.provider_uuid(compute_node))
         try:
             # The service gives the trait last: without it the inventory may
             # not be complete, or the host has been taken out of the ledger.

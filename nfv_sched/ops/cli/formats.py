@@ -145,7 +145,7 @@ _ALL = {'json': json_format.JSONFormatter, 'table': TableFormatter,
         'value': Value, 'yaml': yaml_format.YAMLFormatter}
 #: Formats of commands that print a table, and names and values.
 LIST = {'csv': CSV, **_ALL}
-SHOW = {**_ALL, 'shell': Shell}
+SHOW = dict(sorted({**_ALL, 'shell': Shell}.items()))
 #: Name of the format of commands to run, one per line, with # comments.
 COMMANDS = 'commands'
 

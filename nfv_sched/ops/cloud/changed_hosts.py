@@ -64,7 +64,7 @@ def _enabled(host: snapshot.Host) -> snapshot.Host:
 
 def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
               count: int) -> tuple[snapshot.Cloud, list[str]]:
-    """Return a cloud with more hosts like an empty one that it lacks.
+    """Return a cloud with more hosts like an empty one, which it may lack.
 
     :returns: also the names of the new hosts, as of :func:`added`; they are in
         no aggregate, and have no network agents

@@ -145,8 +145,15 @@ def _move(server: simulated.SimulatedServer) -> snapshot.Migration:
 
 def guest_nodes(topology: objects.InstanceNUMATopology | None,
                 ) -> tuple[snapshot.GuestNode, ...] | None:
-    return None if topology is None else database.guest_nodes(
-        records.deserialized(topology._to_json()))
+    return None if topology is None else tuple([
+        snapshot.GuestNode(
+            host_node=cell.id, shared=frozenset(cell.cpuset),
+            dedicated=frozenset(cell.pcpuset),
+            pins=dict(cell.cpu_pinning or {}), memory=cell.memory,
+            page_size=cell.pagesize, cpu_policy=cell.cpu_policy,
+            thread_policy=cell.cpu_thread_policy,
+            reserved=frozenset(cell.cpuset_reserved or ()))
+        for cell in topology.cells])
 
 
 def _names(state: states.State) -> dict[str, frozenset[str] | None]:

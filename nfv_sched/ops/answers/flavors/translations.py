@@ -51,6 +51,7 @@ class Translation(ty.NamedTuple):
     harmless: tuple[str, ...] = ()
 
     def is_harmless(self, value: str) -> bool:
+        """Return whether nothing is lost if the value is dropped."""
         return self.kind != SAME and value.strip().lower() in (
             *self.harmless, *_OFF)
 

@@ -88,7 +88,7 @@ def _users(tenancies: Iterable[Tenancy],
 
 def _state(node: snapshot.Node, cpu: int, users: Sequence[document.CPUUser],
            is_taken: bool) -> document.CPUState:
-    """Return the state; a CPU is taken also by who just keeps it idle."""
+    """Return the state; ``is_taken`` is true also if it is kept idle."""
     states = document.CPUState
     if len(users) > 1:
         return states.CONFLICT

@@ -430,7 +430,7 @@ def _of_devices(case: _Case) -> _Trial:
 
 def _devices_text(case: _Case, devices: pci.CandidateDevices | None,
                   missing: device_shortage.DeviceShortage | None) -> str:
-    """Return why devices lack; ``missing`` are lacking wherever they are."""
+    """Return what lacks; ``missing`` if it did not matter where they are."""
     if devices is None:
         return 'PCI devices needed, the host has none'
     reason = reasons.devices_reason(
