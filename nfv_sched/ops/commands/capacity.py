@@ -50,9 +50,8 @@ examples:
 _SHOW_EPILOG = f"""\
 {_MEANING}
 "Limiting resource" has the resources that limit a host: with more of one of
-them alone, one more server fits. "Next" uses what it says on the host; nothing
-if no single server is enough. "nfv-sched cloud defrag" finds out whether it
-fits on another host.
+them alone, one more server fits. "Next" uses what it says on the host; "cloud
+defrag" finds out whether that fits on another host.
 
 examples:
   nfv-sched capacity show vrouter.16 --host compute-3 --next

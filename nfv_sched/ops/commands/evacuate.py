@@ -18,9 +18,9 @@ neither shared nor volumes are lost.
 Evacuations that are requested at once are often granted the same NUMA node.
 The plan gives each a destination, to as many as possible, servers with few
 possible hosts first. Strict policies are kept, others if a host allows it, and
-server groups are respected. One server at a time goes to a host; if one fails
-the others go on, and --replan plans it anew. Nova's API is enough for --run. A
-server that is being deleted, migrated or resized stays.
+server groups are respected. If one fails the others go on, and --replan plans
+it anew. Planning needs Nova's databases, or --from; "plan run" only Nova's
+API. A server that is being deleted, migrated or resized stays.
 
 {planning.MOVES_HELP}
 examples:

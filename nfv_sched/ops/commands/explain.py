@@ -35,9 +35,8 @@ _NEW_OBJECTS = 500_000  # that are made before Python looks again
 _MOST_SERVERS = 1000
 
 _SHARED = """\
-The cloud is read first. Then Nova's own scheduler code is asked in this
-process, with Placement as it was read: nothing is claimed, and nobody is
-notified.
+Nova's own scheduler code is asked in this process, with Placement as it was
+read: nothing is claimed, and nobody is notified.
 
 """
 

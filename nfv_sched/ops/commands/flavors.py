@@ -33,8 +33,7 @@ were empty and in service.
 With an image: contradictions between flavor and image, whether the image needs
 more, and which properties of the image Nova silently drops.
 
-With --api, an account with the role admin sees private flavors, and servers of
-all projects. --hosts needs Nova's databases, or --from.
+Private flavors, and servers of all projects, need the role admin with --api.
 
 {_FILES}A file of an image is the output of "openstack image show -f json".
 
@@ -63,7 +62,8 @@ Nova stay. Nothing is changed. "Class" is one of:
   error          an error that "flavor lint" finds in the new flavor
 
 {_FILES}
-With -f commands: a script for sh, which can be run again after a failure.
+With -f commands: a script for sh, which creates flavors of --file that do not
+exist. It can be run again after a failure.
 
 examples:
   nfv-sched flavor translate --file flavors.json -f commands

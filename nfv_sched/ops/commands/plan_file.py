@@ -261,7 +261,7 @@ def _moves_of_rearrangement(plan: document.Rearrangement) -> values.MovePlan:
         moves=tuple(map(document.move_of, plan.moves)),
         left_undone=() if plan.enough else (
             'NUMA nodes are not even' if even else
-            f'{plan.after - plan.before} hosts are emptied, not '
+            f'{strings.count(plan.after - plan.before, "host")} emptied, not '
             f'{plan.options.hosts}',),
         warnings=_warnings(plan.unread),
         command=('cloud', 'spread' if even else 'consolidate',

@@ -18,7 +18,7 @@ _EPILOG = """\
 FILE is what a command that plans moves has written with --save.
 
 First everything is checked, and nothing is done if the cloud is not as the
-plan says. A plan that empties a host then disables it; of a plan of several
+plan says. Hosts that are emptied are disabled then; of a plan of several
 hosts, one round is carried out. Each migration is waited for by its record in
 Nova; cold migrations are confirmed. At the end it is checked, as cloud audit
 does it, whether the servers keep their strict policies. This needs Nova's

@@ -33,8 +33,8 @@ _ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
 
 MOVES_HELP = """\
 "plan run" carries out a plan that --save has written; --run does so at once,
-after it has shown the plan and asked. -f commands: only the commands of the
-client that begin the moves; checks and waiting are left to who runs them.
+after it has shown the plan and asked. -f commands: only the commands that
+begin the moves; who runs them waits, and confirms cold migrations.
 """
 
 

@@ -54,13 +54,12 @@ class SpreadCloud(Rearrange):
 After a host has come back, or was added, others stay full. The plan says which
 servers to migrate, and where to, until the share of CPUs for pinned servers
 that is in use is the same on all NUMA nodes, within one server. Of the best
-plans it has the one that copies the least memory; where no move helps it is
-empty. Hosts that are disabled do not count.
+plans it prefers those that copy little memory; where no move helps it is
+empty. Hosts that are disabled or down do not count.
 
 {_PROOF}
 {planning.MOVES_HELP}
 examples:
-  nfv-sched cloud spread --from cloud.json.gz
   nfv-sched cloud spread --points 5 --max-moves 20 --save spread.json
 
 {planning.exit_codes('NUMA nodes are not even after the moves')}"""
@@ -80,8 +79,8 @@ class ConsolidateCloud(Rearrange):
     own = ('hosts',)
     epilog = f"""\
 Which servers to migrate, and where to, so that hosts are without servers: to
-save power, or for the maintenance of many. "cloud failover" says of the cloud
-after that which servers find no host when another one is lost.
+save power, or for the maintenance of many. The hosts stay enabled: disable
+them before new servers come.
 
 {_PROOF}
 {planning.MOVES_HELP}

@@ -19,7 +19,7 @@ can read it.
 
 With --anonymize, names and UUIDs are replaced, and so is every other word that
 neither Nova, Placement nor nfv-sched defines, the same wherever it is used.
-Free texts are left out. Texts whose words were replaced are counted by field.
+Numbers, times, versions and PCI addresses stay; free texts are left out.
 
 examples:
   nfv-sched snapshot save cloud.json.gz --config-file /etc/nova/nova.conf

@@ -63,8 +63,8 @@ class Source:
             '--from', dest='source', metavar='FILE',
             help='a snapshot, the https URL of "snapshot serve", a cloud file '
                  'of the simulator, or the name of an example; without it, '
-                 'the cloud of --config-file is read; with it, that says '
-                 'which other filters and weighers the file may name')
+                 'the cloud of --config-file is read; with it, --config-file '
+                 'says which filters and weighers the file may name')
         base.add_configuration(group)
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(

@@ -357,9 +357,12 @@ class Program:
         empty = occupancy.empty(host)
         key = guest, host_count.FreeResources(empty).key
         if key not in self._cells:
-            few = math.perm(len(host.cells), len(
-                guest.counted.request.guest.cells)) <= _PERMUTATIONS
-            self._is_complete &= few
+            own = guest.counted.request.guest
+            few = math.perm(len(host.cells), len(own.cells)) <= _PERMUTATIONS
+            # Of unlike cells, one may take more than _cells() says.
+            alike = len({cell[:2] for cell in own.cells}) == 1 and (
+                not own.reserved or len(own.cells) == 1)
+            self._is_complete &= few and (alike or not self._goal.by_memory)
             self._cells[key] = list(_cells(guest, empty)) if few else []
         return self._cells[key]
 

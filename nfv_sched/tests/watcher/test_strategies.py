@@ -384,6 +384,7 @@ class ConsolidateTest(StrategyTestCase):
              for each in plan['efficacy_indicators']})
         self.execute(plan)
         _plan, actions = self.audit(hosts=1)
+        self.assertNotEqual([], self.moved(actions))
         self.assertEqual(set(), {each[0] for each in first} & {
             each[0] for each in self.moved(actions)})
         _plan, actions = self.audit(hosts=1, cooldown=0)

@@ -26,7 +26,7 @@ def plan(cloud: snapshot.Cloud, options: document.RearrangeOptions, *,
          what: None) -> document.Rearrangement:
     """Plan the best migrations, and of these the fewest.
 
-    Those that spread servers copy the least memory.  For parameters and errors
+    Those that spread servers copy little memory.  For parameters and errors
     see :func:`defrag.plan`.
     """
     with start.started(cloud) as state:
@@ -75,8 +75,8 @@ def options_again(plan: document.Rearrangement,
     options = plan.options
     if options.hosts is None:
         return options
-    used = {server.host for server in cloud.servers}
-    empty = sum(host.name not in used for host in cloud.hosts)
+    names = {host.name for host in cloud.hosts}
+    empty = len(names.difference(server.host for server in cloud.servers))
     return dataclasses.replace(
         options, hosts=max(0, plan.before + options.hosts - empty))
 
@@ -123,9 +123,8 @@ def _even(positions: arrangements.Positions, closed: Collection[str],
     """
     totals: dict[tuple[str, int], int] = {}
     for name in positions.hosts:
-        host = positions.position(name).room.host
-        if name not in closed and host is not None and (
-                positions.of_name[name].enabled):
+        of, host = positions.of_name[name], positions.position(name).room.host
+        if of.enabled and of.up and host is not None and name not in closed:
             for number, cell in enumerate(host.cells):
                 if cell.dedicated:
                     totals[name, number] = cell.dedicated

@@ -304,10 +304,10 @@ def rearrange_text(plan: document.Rearrangement) -> list[tables.Part]:
         parts.append('Each move was made in the simulator, one after the '
                      'other.')
     if plan.stranded is not None:
+        lost = f'{strings.count(plan.stranded, "server")} at most'
         parts.append(
-            'Without the empty hosts, '
-            f'{strings.count(plan.stranded, "server")} at most would find no '
-            'host if another one were lost.')
+            f'Without the empty hosts, {lost if plan.stranded else "none"} '
+            'would find no host if another one were lost.')
     return [*parts, *_move_notes(plan)]
 
 
@@ -318,15 +318,18 @@ def _rearrange_headline(plan: document.Rearrangement) -> str:
     before = strings.count(plan.before, noun)
     state = (f'NUMA nodes are uneven by {before}' if even
              else f'{before} without servers')
-    if plan.bound is None:
-        rest = 'whether other moves do better is not known'
-    elif plan.bound == plan.after:
+    if plan.moves and plan.options.hosts and plan.enough:
+        rest = f'{"no" if plan.exact else "perhaps"} fewer moves do'
+    elif plan.bound == plan.after or even and not plan.after:
         rest = f'no plan of {most} does better'
+    elif plan.bound is None:
+        rest = 'whether other moves do better is not known'
     else:
         rest = (f'no plan of {most} has '
                 f'{"fewer" if even else "more"} than {plan.bound}')
     if not plan.moves:
-        return (f'{state}: no move is needed.' if even and not plan.before
+        return (f'{state}: no move is needed.'
+                if plan.exact or even and not plan.before
                 else f'{state}: no moves were found; {rest}.')
     moves = strings.count(len(plan.moves), 'migration')
     memory = sum(each.memory_mib for each in plan.moves)

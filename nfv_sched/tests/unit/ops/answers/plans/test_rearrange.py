@@ -5,8 +5,10 @@ import dataclasses
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rearrange
+from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import base
+from nfv_sched.tests import filled
 from nfv_sched.tests.unit.ops.answers.plans import test_defrag
 
 ONE, TWO, THREE = test_defrag.ONE, test_defrag.TWO, test_defrag.THREE
@@ -139,7 +141,53 @@ class SpreadTest(RearrangeTestCase):
 
     def test_disabled_host(self):
         """It gets no servers, and its nodes do not count."""
-        self.assertPlan([], (2, 2, 2, False), plan(cloud(
-            [ONE, TWO, dataclasses.replace(THREE, enabled=False)],
-            [running('a', ONE, 0, (1, 5, 2, 6)),
-             running('b', TWO, 0, (1, 5))]), True, points=1))
+        for state in ('enabled', 'up'):
+            self.assertPlan([], (2, 2, 2, False), plan(cloud(
+                [ONE, TWO, dataclasses.replace(THREE, **{state: False})],
+                [running('a', ONE, 0, (1, 5, 2, 6)),
+                 running('b', TWO, 0, (1, 5))]), True, points=1))
+
+    def test_unlike_cells(self):
+        """The bound is not known: either cell may be on a node."""
+        one, two = (filled.host(name, 4, 2) for name in ('one', 'two'))
+        unlike = dataclasses.replace(
+            filled.flavor(6, 'unlike'), extra_specs={
+                **filled.PINNED, 'hw:numa_nodes': '2',
+                'hw:numa_cpus.0': '0,1', 'hw:numa_cpus.1': '2-5',
+                'hw:numa_mem.0': '2048', 'hw:numa_mem.1': '4096'})
+        first, second = (sorted(node.dedicated) for node in one.nodes)
+        nodes = tuple([
+            each for node, cpus in ((0, first[:2]), (1, second[:4]))
+            for each in running('x', one, node, cpus).nodes])
+        nodes = (nodes[0], dataclasses.replace(
+            nodes[1], pins=dict(enumerate(second[:4], 2)),
+            dedicated=frozenset(range(2, 6))))
+        found = cloud([one, two], [
+            running('s', one, 0, (*first[:2], *second[:4]), flavor=unlike,
+                    nodes=nodes),
+            running('t', one, 0, first[2:6]),
+            running('u', one, 1, second[4:6]),
+            running('v', two, 0, first[:2])])
+        found = plan(dataclasses.replace(found, flavors=(
+            *found.flavors, unlike)), True, max_moves=1, points=9)
+        self.assertEqual((8, 1, None), (
+            found.before, found.after, found.bound))
+
+
+class HeadlineTest(base.TestCase):
+
+    def test_headlines(self):
+        servers = [running(name, host, 0, (1, 5)) for name, host in (
+            ('a', ONE), ('b', TWO), ('c', THREE))]
+        found = cloud([ONE, TWO, THREE], servers)
+        for options, text in (
+                ({'hosts': 1}, '0 hosts without servers now, 1 host after 1 '
+                 'migration with 2048 MiB of memory; no fewer moves do.'),
+                ({}, '0 hosts without servers now, 2 hosts after 2 migrations '
+                 'with 4096 MiB of memory; no plan of 10 moves does better.')):
+            self.assertEqual(text, rendering.rearrange_text(
+                plan(found, False, **options))[0])
+        self.assertEqual(
+            '3 hosts without servers: no move is needed.',
+            rendering.rearrange_text(plan(
+                cloud([ONE, TWO, THREE], []), False))[0])
