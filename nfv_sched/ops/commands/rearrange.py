@@ -19,7 +19,6 @@ satisfied less than before.
 
 class Rearrange(planning.MovePlanCommand):
     cloud = source.Source(simulates=True, has_account=False)
-    schemas = {'cloud-rearrange': document.Rearrangement}
     #: options that only one of the commands has
     own: tuple[str, ...]
 
@@ -50,12 +49,12 @@ class SpreadCloud(Rearrange):
     """Plan migrations that use NUMA nodes evenly."""
 
     own = ('points',)
+    schemas = {'cloud-spread': document.Rearrangement}
     epilog = f"""\
 After a host has come back, or was added, others stay full. The plan says which
-servers to migrate, and where to, until the share of CPUs for pinned servers
-that is in use is the same on all NUMA nodes, within one server. Of the best
-plans it prefers those that copy little memory; where no move helps it is
-empty. Hosts that are disabled or down do not count.
+servers to migrate until the share of CPUs for pinned servers that is in use is
+the same on all NUMA nodes, within one server. Plans that copy little memory
+are preferred. Hosts that are disabled or down do not count.
 
 {_PROOF}
 {planning.MOVES_HELP}
@@ -77,6 +76,7 @@ class ConsolidateCloud(Rearrange):
     """Plan the fewest migrations that empty as many hosts as possible."""
 
     own = ('hosts',)
+    schemas = {'cloud-consolidate': document.Rearrangement}
     epilog = f"""\
 Which servers to migrate, and where to, so that hosts are without servers: to
 save power, or for the maintenance of many. The hosts stay enabled: disable
