@@ -6,7 +6,6 @@ Nova's own code makes them, with a stand-in for libvirt and the machine.
 
 from collections.abc import Iterator, Mapping
 import contextlib
-import functools
 import re
 import typing as ty
 
@@ -55,6 +54,15 @@ class _Core(api.Core):
         pass
 
 
+class _API(api.API):
+
+    def __init__(self, host: '_Host') -> None:
+        self._host = host
+
+    def core(self, i: int) -> _Core:
+        return _Core(i, self._host)
+
+
 class _Host:
     """The machine as the driver has it from libvirt."""
 
@@ -96,8 +104,7 @@ class _Driver(driver.LibvirtDriver):
 
     def __init__(self, host: _Host) -> None:
         self._host = host
-        self.cpu_api = api.API()
-        self.cpu_api.core = functools.partial(_Core, host=host)
+        self.cpu_api = _API(host)
         self._reserved_hugepages: dict = {}
 
     def _has_numa_support(self) -> bool:

@@ -23,7 +23,6 @@ host that is already down is checked like the others.
 examples:
   nfv-sched cloud failover --host 'compute-1*' --from cloud.json.gz
   nfv-sched cloud failover --aggregate rack-7 --together
-  nfv-sched cloud failover --add-hosts 1:compute-7
 
 {planning.exit_codes('a server finds no place')}"""
 

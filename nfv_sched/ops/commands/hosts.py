@@ -28,13 +28,10 @@ from nfv_sched.ops.commands import source
 _LIST_EPILOG = f"""\
 Columns of a NUMA node:
 
-- Switch: whether the virtual switch is there: yes, no, or nothing if no node
-  of the host has the label
+- Switch: whether the virtual switch is there; nothing if no node has the label
 - pCPUs used: CPUs for pinned servers: used and total
-- Largest fit: most vCPUs of a pinned server with one NUMA node and no thread
-  policy that Nova would accept there, whatever its memory
-- Shared used: shared vCPUs, and how many the shared CPUs take at the CPU
-  allocation ratio
+- Largest fit: most vCPUs of a pinned server there, whatever its memory
+- Shared used: shared vCPUs, and how many there can be at the allocation ratio
 - 2M used, 1G used: pages used, and all but reserved ones; small pages in MiB
 - VFs used: used ones near it, and all
 

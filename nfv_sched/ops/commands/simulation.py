@@ -20,10 +20,9 @@ from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 
 _EPILOG = """\
-vSwitch and Places say whether the NUMA nodes of a server are near the virtual
-switch or a place, PCI whether its devices are on its NUMA nodes: local if all
-are, partial if some, remote if none. Its policy is in brackets. A server that
-floats over several NUMA nodes has the policy only.
+vSwitch and Places say whether the NUMA nodes of a server are near the switch
+or a place, PCI whether its devices are on its NUMA nodes: local if all are,
+partial if some, remote if none. The policy is in brackets.
 
 examples:
   nfv-sched simulation run --list-examples

@@ -17,10 +17,9 @@ commands, /metrics is what "nfv-sched metrics" exports, / has pages for a
 browser, and /healthz is 200 if there is a snapshot; it needs no password.
 
 Each line of --auth-file is USER:HASH:ROLE, with HASH (bcrypt) as
-"htpasswd -nBC 10 USER" prints it, or * for a user who has only a certificate,
-with this common name, or DNS name or mail address in it. The role operator
-reads everything; reader, the default, an anonymized snapshot; metrics reads
-/metrics alone.
+"htpasswd -nBC 10 USER" prints it, or * for a user with only a certificate that
+has this name. The role operator reads everything; reader, the default, an
+anonymized snapshot; metrics reads /metrics alone.
 
 Commands with --from https://... take USER:PASSWORD from NFV_SCHED_TOKEN or
 ~/.netrc. NFV_SCHED_CACERT, NFV_SCHED_CERT and NFV_SCHED_KEY name files: the

@@ -17,9 +17,8 @@ Without --listen the cloud is read once: run the command by a timer. With
 --listen requests get the figures of the last reading. If one fails, they stay,
 and nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total grow.
 
-nfv_sched_refusals_total, and the counts of filters and weighers in shadow, are
-from the decision journal on this host: with --textfile all ever recorded, with
---listen those since the start.
+nfv_sched_refusals_total, and counts in shadow, are of the decision journal on
+this host: with --textfile all, with --listen those since the start.
 
 examples:
   nfv-sched metrics --from telco
