@@ -285,7 +285,7 @@ class TestDefrag(test_stock.EquivalenceTestCase):
 
         check()
         print('defrag: %s' % seen)
-        self.assert_seen(seen['moves'], seen['run'] // 20)
+        self.assert_seen(seen['moves'], seen['run'] // 40)
         self.assert_seen(seen['run'] // 10 + 2, seen['beaten'])
         # Without limits only the trial shows where a live migration ends.
         if scheduler.live_migration_carries_limits():
