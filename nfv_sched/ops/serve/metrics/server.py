@@ -353,6 +353,7 @@ class Listener(http.server.ThreadingHTTPServer):
             self._forget(client_address)
 
     def _forget(self, connection: Connection) -> None:
+        connection.closed.set()
         with self._lock:
             if connection in self._open:
                 self._open.remove(connection)
