@@ -19,8 +19,7 @@ satisfied less than before.
 
 class Rearrange(planning.MovePlanCommand):
     cloud = source.Source(simulates=True, has_account=False)
-    #: options that only one of the commands has
-    own: tuple[str, ...]
+    spreads: bool
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -32,10 +31,11 @@ class Rearrange(planning.MovePlanCommand):
         from nfv_sched.ops.answers.plans import rearrange
         from nfv_sched.ops.answers.plans import rendering
         options = document.RearrangeOptions(
-            spread='points' in self.own, avoid=tuple(parsed_args.avoid),
+            spread=self.spreads, avoid=tuple(parsed_args.avoid),
+            points=parsed_args.points if self.spreads else None,
+            hosts=None if self.spreads else parsed_args.hosts,
             max_moves=parsed_args.max_moves,
-            cold_for_vfs=parsed_args.cold_for_vfs,
-            **{name: getattr(parsed_args, name) for name in self.own})
+            cold_for_vfs=parsed_args.cold_for_vfs)
         with progress.shown() as update:
             plan = rearrange.plan(
                 cloud, options, update=update,
@@ -48,7 +48,7 @@ class Rearrange(planning.MovePlanCommand):
 class SpreadCloud(Rearrange):
     """Plan migrations that use NUMA nodes evenly."""
 
-    own = ('points',)
+    spreads = True
     schemas = {'cloud-spread': document.Rearrangement}
     epilog = f"""\
 After a host has come back, or was added, others stay full. The plan says which
@@ -75,7 +75,7 @@ examples:
 class ConsolidateCloud(Rearrange):
     """Plan the fewest migrations that empty as many hosts as possible."""
 
-    own = ('hosts',)
+    spreads = False
     schemas = {'cloud-consolidate': document.Rearrangement}
     epilog = f"""\
 Which servers to migrate, and where to, so that hosts are without servers: to

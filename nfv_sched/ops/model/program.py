@@ -106,7 +106,7 @@ class MoveGoal(ty.Protocol):
     """A purpose of moves."""
 
     most: int  #: a gain that is enough
-    by_memory: bool  #: whether moves with little memory count before few
+    levels: bool  #: whether it evens loads, by moves with little memory
 
     def add(self, program: 'Program', unknowns: Unknowns) -> None:
         """Add unknowns and rows of the gain."""
@@ -120,7 +120,7 @@ class FitNewServers:
         hosts that are not named do not get new ones
     """
 
-    by_memory = False
+    levels = False
 
     def __init__(self, guest: arrangements.Guest, fits: Mapping[str, int],
                  most: int):
@@ -163,20 +163,24 @@ class FitNewServers:
 
 
 class EmptyHosts:
-    """Hosts are to have no servers."""
+    """Hosts are to have no servers.
 
-    by_memory = False
+    :param on_host: name of each host -> UUIDs of its servers
+    """
 
-    def __init__(self, positions: arrangements.Positions,
-                 fixed: Collection[str], most: int):
-        self._on_host = positions.on_host
-        self._fixed = frozenset(fixed)
+    levels = False
+
+    def __init__(self, on_host: Mapping[str, Collection[str]], most: int):
+        self._on_host = on_host
         self.most = most
 
     def add(self, program: 'Program', unknowns: Unknowns) -> None:
+        movable: dict[str, int] = collections.Counter()
+        for of_class, option in unknowns.departures.values():
+            movable[option.host] += len(of_class.present[option])
         gains = {host: unknowns.gain(1, 1)
                  for host, uuids in self._on_host.items()
-                 if self._fixed.isdisjoint(uuids)}
+                 if movable[host] == len(uuids)}
         most = unknowns.max_moves
         for column, (of_class, option) in unknowns.departures.items():
             if option.host in gains:
@@ -198,7 +202,7 @@ class EvenNodes:
     """
 
     most = 0
-    by_memory = True
+    levels = True
 
     def __init__(self, bounds: Mapping[tuple[str, int],
                                        tuple[int, int, int]]):
@@ -362,7 +366,7 @@ class Program:
             # Of unlike cells, one may take more than _cells() says.
             alike = len({cell[:2] for cell in own.cells}) == 1 and (
                 not own.reserved or len(own.cells) == 1)
-            self._is_complete &= few and (alike or not self._goal.by_memory)
+            self._is_complete &= few and (alike or not self._goal.levels)
             self._cells[key] = list(_cells(guest, empty)) if few else []
         return self._cells[key]
 
@@ -403,7 +407,7 @@ class Program:
         unit = _COST / (max_moves + 1)
         memory = max([1, *(each.guest.counted.spec.memory_mb
                            for each in self.classes.values())])
-        of_moves, of_memory = (.1, .88) if goal.by_memory else (.9, .08)
+        of_moves, of_memory = (.1, .88) if goal.levels else (.9, .08)
         costs: dict[int, float] = {}
         unlikely = []
         for each in self.classes.values():

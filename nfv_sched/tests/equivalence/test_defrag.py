@@ -250,7 +250,7 @@ class TestDefrag(test_stock.EquivalenceTestCase):
 
         @hypothesis.settings(
             test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 20))
-        @hypothesis.given(found=clouds(), flavor=st.sampled_from([
+        @hypothesis.given(found=clouds((.4, .6, .8)), flavor=st.sampled_from([
             flavor for flavor in flavors() if flavor.vcpus > 2]),
             more=st.sampled_from((1, 1, 2)))
         def check(found, flavor, more):
@@ -285,7 +285,7 @@ class TestDefrag(test_stock.EquivalenceTestCase):
 
         check()
         print('defrag: %s' % seen)
-        self.assert_seen(seen['moves'], seen['run'] // 40)
+        self.assert_seen(seen['moves'], seen['run'] // 20)
         self.assert_seen(seen['run'] // 10 + 2, seen['beaten'])
         # Without limits only the trial shows where a live migration ends.
         if scheduler.live_migration_carries_limits():

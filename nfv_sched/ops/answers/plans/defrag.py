@@ -2,7 +2,6 @@
 """Plan few live migrations after which more servers of a flavor fit."""
 
 from collections.abc import Collection, Iterator, Sequence
-import functools
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import gap
@@ -41,7 +40,7 @@ def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
             flavor, count, options, set(failed), gap.of_cloud(cloud), seconds,
             update)
         return search.plan(*search.tried(
-            functools.partial(search.fails, cloud)))
+            lambda moves: (None, search.fails(cloud, moves)))[:3])
 
 
 class _DefragSearch(move_search.MoveSearch):
@@ -54,7 +53,7 @@ class _DefragSearch(move_search.MoveSearch):
         guest = positions.new(flavor)
         now = {name: each.fits for name, each in guest.counted.count(
             list(positions.hosts.values())).items()}
-        self._counts = counts = move_search.FitCounts(
+        self._counts = counts = move_search.HostCounts(
             now, lambda position: positions.fits(
                 position, guest, now[position.host.name] + count))
         super().__init__(

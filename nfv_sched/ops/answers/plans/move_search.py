@@ -27,21 +27,19 @@ SECONDS = 30.0
 _MOST_MOVES = 3
 #: Highest number of plans that are tried in the simulator.
 _ROUNDS = 8
-
 #: Highest number of solutions of the program that are tried.
 _SOLUTIONS = 40
 
 Update = Callable[[int, int | None, str], None]
 _Arrival = tuple[arrangements.Guest, program.Option]
-#: A move, and the cloud after it.
-_Moved = tuple[values.Move, arrangements.Arrangement]
+_Result = ty.TypeVar('_Result')
 
 
-class FitCounts:
-    """Counts of new servers that fit the hosts.
+class HostCounts:
+    """A figure of each host, as the number of new servers that fit it.
 
-    :param now: name of each host -> number of new servers that fit it
-    :param after: returns the same for a host after moves
+    :param now: name of each host -> its figure
+    :param after: returns that of a host after moves
     """
 
     def __init__(self, now: Mapping[str, int],
@@ -101,25 +99,26 @@ class MoveSearch:
         self._why: dict[str, movable.MoveObstacle | None] = {}
 
     def tried(self, run: Callable[[Sequence[values.Move]],
-                                  trial.Failure | None]) -> tuple[
-            tuple[values.Move, ...], bool, tuple[str, ...]]:
+                                  tuple[_Result, trial.Failure | None]],
+              ) -> tuple[tuple[values.Move, ...], bool, tuple[str, ...],
+                         _Result | None]:
         """Return moves that the simulator makes.
 
-        :param run: makes them there
-        :returns: moves, whether no fewer have this effect, and reasons of
-            moves that were refused
+        :param run: makes them there, if there are any; returns also a result
+        :returns: moves, whether no fewer have this effect, reasons of moves
+            that were refused, and the result of the moves; None without moves
         """
         reasons: list[str] = []
         for _round in range(_ROUNDS):
             moves, exact = self.moves()
-            failure = run(moves) if moves else None
+            result, failure = run(moves) if moves else (None, None)
             if failure is None:
-                return moves, exact and not reasons, tuple(reasons)
+                return moves, exact and not reasons, tuple(reasons), result
             # If new servers find no host: the last was to make room for them.
             refused = failure.move or moves[-1]
             self._forbidden.add((refused.id, refused.destination))
             reasons.append(failure.text(refused))
-        return (), False, tuple(reasons)
+        return (), False, tuple(reasons), None
 
     def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
         if uuid not in self._why:
@@ -254,7 +253,8 @@ class _Order:
         #: number of servers that may move by way of a third host
         self._spare = max_moves - len(self._leaving)
 
-    def steps(self) -> Iterator[_Moved]:
+    def steps(self) -> Iterator[
+            tuple[values.Move, arrangements.Arrangement]]:
         """Yield moves, each with the cloud after it.
 
         On other NUMA cells than in the solution only where nothing else is
@@ -362,7 +362,7 @@ def make_room(
     fixed: Collection[str], closed: Collection[str],
     forbidden: Collection[tuple[str, str]], cold_for_vfs: bool,
     seconds: float, update: Update,
-) -> tuple[Sequence[values.Move], snapshot.Cloud, list[str]]:
+) -> tuple[Sequence[values.Move], snapshot.Cloud, tuple[str, ...]]:
     """Return few moves after which some host takes a server.
 
     They were carried out in the simulator, with the move of the server itself.
@@ -393,25 +393,24 @@ def make_room(
                 guest, uuid, positions.degrees(uuid)) is not None)
 
     # No host takes the server now, or the drain would have found it.
-    counts = FitCounts({name: 0 for name in positions.hosts
+    counts = HostCounts({name: 0 for name in positions.hosts
                         if name not in closed}, takes)
     search = MoveSearch(
         positions, program.FitNewServers(guest, counts.now, 1), counts.total,
         _MOST_MOVES, fits=counts.on_host, fixed=fixed, closed=closed,
         forbidden=forbidden, seconds=seconds, update=update)
-    made, after = (), cloud
 
-    def run(moves: Sequence[values.Move]) -> trial.Failure | None:
-        nonlocal made, after
+    def run(moves: Sequence[values.Move]) -> tuple[
+            ty.Any, trial.Failure | None]:
         *_before, last = search.states(moves)
         name = next(filter(lambda name: takes(last.positions[name]),
                            last.positions))
-        made = (*moves, trial.move_of(
+        moves = (*moves, trial.move_of(
             positions, uuid, positions.servers[uuid].host or '', name, kind))
-        after, failure = trial.run(cloud, positions, made)
+        after, failure = trial.run(cloud, positions, moves)
         # The server may be forbidden to go there from now on.
         counts.known.clear()
-        return failure
+        return (moves, after), failure
 
-    moves, _exact, failed = search.tried(run)
-    return made if moves else (), after, list(failed)
+    _moves, _exact, failed, result = search.tried(run)
+    return *(result or ((), cloud)), failed

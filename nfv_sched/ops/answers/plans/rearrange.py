@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan migrations that empty hosts, or spread servers over NUMA nodes."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 import dataclasses
 import math
 import statistics
@@ -37,15 +37,15 @@ def plan(cloud: snapshot.Cloud, options: document.RearrangeOptions, *,
             positions, purpose, value, options.max_moves,
             **move_search.avoided(positions, options.avoid),
             forbidden=set(failed), update=update, seconds=seconds)
-        moves, exact, reasons = search.tried(
-            lambda moves: trial.run(cloud, positions, moves)[1])
+        moves, exact, reasons, after = search.tried(
+            lambda moves: trial.run(cloud, positions, moves))
         *_before, last = search.states(moves)
         unread = gap.of_cloud(cloud)
         sign = -1 if options.spread else 1
         stranded = None
-        if moves and not options.spread:
+        if after is not None and not options.spread:
             update(0, None, 'losses of hosts')
-            stranded = _stranded(trial.run(cloud, positions, moves)[0])
+            stranded = _stranded(after)
         return document.Rearrangement(
             stranded=stranded,
             before=sign * search.before, after=sign * value(last),
@@ -60,10 +60,10 @@ def plan(cloud: snapshot.Cloud, options: document.RearrangeOptions, *,
 def goal(positions: arrangements.Positions, options: document.RearrangeOptions,
          ) -> Goal:
     """Return what servers are moved for, and its value of an arrangement."""
-    avoided = move_search.avoided(positions, options.avoid)
-    if options.spread:
-        return _even(positions, avoided['closed'], options.points)
-    return _empty(positions, avoided, options.hosts)
+    if not options.spread:
+        return _empty(positions, options.hosts)
+    return _even(positions, move_search.avoided(
+        positions, options.avoid)['closed'], options.points)
 
 
 def options_again(plan: document.Rearrangement,
@@ -92,24 +92,16 @@ def _stranded(cloud: snapshot.Cloud) -> int:
                 for each in analysis.losses([host.name])])
 
 
-def _empty(positions: arrangements.Positions,
-           avoided: Mapping[str, Collection[str]],
-           hosts: int | None) -> Goal:
+def _empty(positions: arrangements.Positions, hosts: int | None) -> Goal:
     """Return the goal of hosts without servers, and how many there are."""
-    now = sum(not uuids for uuids in positions.on_host.values())
-    most = len(positions.hosts) if hosts is None else now + hosts
-    fixed = {uuid for uuid in positions.servers
-             if uuid in avoided['fixed'] or positions.why_not(
-                 positions.kind(uuid), uuid) is not None}
-    for name in avoided['closed']:
-        fixed.update(positions.on_host[name])
-
-    def value(arrangement: arrangements.Arrangement) -> int:
-        used = {host for uuid, server in positions.servers.items()
-                if (host := arrangement.where.get(uuid, server.host))}
-        return sum(name not in used for name in positions.hosts)
-
-    return program.EmptyHosts(positions, fixed, most), value
+    on_host = positions.on_host
+    counts = move_search.HostCounts(
+        {name: int(not uuids) for name, uuids in on_host.items()},
+        lambda position: int(not position.came and len(position.left) == len(
+            on_host[position.host.name])))
+    return program.EmptyHosts(
+        on_host, len(on_host) if hosts is None
+        else counts.total(arrangements.AS_IS) + hosts), counts.total
 
 
 def _even(positions: arrangements.Positions, closed: Collection[str],
@@ -121,38 +113,43 @@ def _even(positions: arrangements.Positions, closed: Collection[str],
     :param points: percentage points that a node may differ; None for the
         CPUs that half of the servers do not exceed on a node
     """
-    totals: dict[tuple[str, int], int] = {}
-    for name in positions.hosts:
-        of, host = positions.of_name[name], positions.position(name).room.host
-        if of.enabled and of.up and host is not None and name not in closed:
-            for number, cell in enumerate(host.cells):
-                if cell.dedicated:
-                    totals[name, number] = cell.dedicated
-
-    def used(arrangement: arrangements.Arrangement, name: str,
-             number: int) -> int:
-        cell = positions.position(name, arrangement).room.host.cells[number]
-        return totals[name, number] - len(cell.free_cpus)
-
-    now = {key: used(arrangements.AS_IS, *key) for key in totals}
-    share = sum(now.values()) / max(1, sum(totals.values()))
+    cells = {name: _cells(positions.position(name))
+             for name in positions.hosts
+             if positions.of_name[name].enabled and positions.of_name[name].up
+             and name not in closed}
+    every = [each for of_host in cells.values() for each in of_host.values()]
+    share = sum([used for used, _total in every]) / max(
+        1, sum([total for _used, total in every]))
     size = statistics.median_low([
         len(share.cpus) for name in positions.hosts
         for uuid in positions.on_host[name]
         for share in positions.shares(positions.position(name), uuid)
         if share.cpus] or [0])
     bounds = {}
-    for key, total in totals.items():
-        # The nearest whole number of CPUs is even in any case.
-        nearest = math.floor(share * total + .5)
-        more = size if points is None else points / 100 * total
-        bounds[key] = (
-            now[key], min(nearest, math.ceil(share * total - more)),
-            max(nearest, math.floor(share * total + more)))
+    for name, of_host in cells.items():
+        for number, (used, total) in of_host.items():
+            # The nearest whole number of CPUs is even in any case.
+            nearest = math.floor(share * total + .5)
+            more = size if points is None else points / 100 * total
+            bounds[name, number] = (
+                used, min(nearest, math.ceil(share * total - more)),
+                max(nearest, math.floor(share * total + more)))
 
-    def value(arrangement: arrangements.Arrangement) -> int:
-        return -sum(max(0, least - cpus, cpus - most)
-                    for key, (_now, least, most) in bounds.items()
-                    for cpus in [used(arrangement, *key)])
+    def uneven(position: arrangements.Position) -> int:
+        return -sum([
+            max(0, least - used, used - most)
+            for number, (used, _total) in _cells(position).items()
+            for _now, least, most in [bounds[position.host.name, number]]]
+            if position.host.name in cells else [])
 
-    return program.EvenNodes(bounds), value
+    return program.EvenNodes(bounds), move_search.HostCounts(
+        {name: uneven(positions.position(name)) for name in positions.hosts},
+        uneven).total
+
+
+def _cells(position: arrangements.Position) -> dict[int, tuple[int, int]]:
+    """Return CPUs for pinned servers of NUMA cells: in use, and all."""
+    host = position.room.host
+    return {number: (cell.dedicated - len(cell.free_cpus), cell.dedicated)
+            for number, cell in enumerate(host.cells if host else ())
+            if cell.dedicated}

@@ -28,8 +28,8 @@ class ReadingTest(base.TestCase):
         self.assertEqual(6, self.left(SUMMARY))
         self.assertEqual(0, self.left(SUMMARY, names.RULES))
         self.assertIsNone(self.left({**SUMMARY, 'traits': ['X']}))
-        self.assertIsNone(reader.Reading({}).left(
-            uuids.node, names.PORTS))
+        for node in (uuids.node, None):
+            self.assertIsNone(reader.Reading({}).left(node, names.PORTS))
         self.assertEqual('', self.log.output)
 
     def test_malformed(self):

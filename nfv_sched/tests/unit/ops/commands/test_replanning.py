@@ -4,6 +4,7 @@ import dataclasses
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
+from nfv_sched.ops.answers.plans import rearrange
 from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import plan_file
@@ -49,6 +50,24 @@ class ReplanningTest(running.RunningTestCase):
         self.assertRaises(
             errors.NotInCloudError, replanning.plan_again,
             dataclasses.replace(plan, hosts=('four',)), down)
+
+    def test_consolidation(self):
+        """A host that is empty already is not to be emptied once more."""
+        plan = rearrange.plan(
+            self.running('a p1 one', 'b p4 two'), document.RearrangeOptions(
+                spread=False, max_moves=3, avoid=('x',), hosts=1))
+        self.assertEqual(
+            ('cloud', 'consolidate', '--max-moves=3', '--avoid=x',
+             '--hosts=1'), plan_file.moves_of(plan).command)
+        self.assertEqual(['a'], [move.server for move in plan.moves])
+        again = replanning.plan_again(
+            plan, self.running('a p1 two', 'b p4 two')).content
+        self.assertEqual((0, (), True), (
+            again.options.hosts, again.moves, again.enough))
+        again = replanning.plan_again(
+            plan, self.running('a p4 one', 'b p4 two', 'c p4 three')).content
+        self.assertEqual(('1 host emptied, not 2',),
+                         plan_file.moves_of(again).left_undone)
 
     def test_options_of_rounds(self):
         cloud = self.running(*test_move_search.TIGHT)
