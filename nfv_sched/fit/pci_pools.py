@@ -7,7 +7,7 @@ the PF is.  Pools are immutable, so each function returns others.
 """
 
 import collections
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 import itertools
 import typing as ty
 
@@ -122,6 +122,17 @@ class PCIPools:
         return tuple([
             number for number, device in enumerate(self._inventory.devices)
             if device.server == uuid])
+
+    def freed_by(self, uuid: str) -> Iterator[Mapping[str, ty.Any]]:
+        """Yield the pool of each device that is free without a server at most.
+
+        A PF only if no other server has a VF of it.
+        """
+        inventory = self._inventory
+        for number in self.of_server(uuid):
+            device = inventory.devices[number]
+            for each in {number, device.parent, *device.children} - {None}:
+                yield inventory.pools[inventory.devices[each].pool]
 
     def take(self, demands: Sequence[pci.Demand], mapping: Mapping | None,
              host: topology.HostTopology,

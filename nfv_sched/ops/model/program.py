@@ -4,16 +4,16 @@
 Servers that are alike are one class.  An option of a class is a host, and the
 NUMA cells there.  The unknowns are how many servers of a class arrive at an
 option, and how many of those that are there leave it.  What a host cell, or a
-host in Placement, has of a resource bounds what is there in the end.  A goal
-adds unknowns of its own.
+host in Placement, has of a resource bounds what is there in the end, and so do
+its devices.  A goal adds unknowns of its own.
 
 Nova's rules allow no more than the program does, so its bound holds for them.
 What it proposes has to be tried.
 """
 
 import collections
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import itertools
 import math
@@ -23,6 +23,7 @@ import typing as ty
 from nfv_sched.fit import decide
 from nfv_sched.fit.numa import decide as numa_decide
 from nfv_sched.fit.numa import fit
+from nfv_sched.fit.numa import pci
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import occupancy
 from nfv_sched.ops.model import arrangements
@@ -38,8 +39,9 @@ _PERMUTATIONS = 50_000
 _CPUS = 'CPUs'
 _ANTI_AFFINITY = 'anti-affinity'
 
-#: (position of the host cell, or None for the host in Placement; _CPUS, page
-#: size in KiB, resource class, or UUID of an anti-affinity group) -> amount
+#: (position of the host cell, or None for the host; _CPUS, page size in KiB,
+#: resource class, specs of a PCI request, or UUID of an anti-affinity group)
+#: -> amount
 _Amounts = dict[tuple[int | None, Hashable], int]
 _Row = dict[int, float]  # number of a column -> coefficient
 
@@ -105,6 +107,7 @@ class Unknowns:
 class MoveGoal(ty.Protocol):
     """A purpose of moves."""
 
+    guests: Collection[arrangements.Guest]  #: new servers
     most: int  #: a gain that is enough
     levels: bool  #: whether it evens loads, by moves with little memory
 
@@ -124,7 +127,7 @@ class FitNewServers:
 
     def __init__(self, guest: arrangements.Guest, fits: Mapping[str, int],
                  most: int):
-        self._guest = guest
+        self.guests = [guest]
         self._fits = fits
         self.most = most
 
@@ -133,7 +136,7 @@ class FitNewServers:
         whole: dict[tuple[str, ty.Any], int] = {}
         now: dict[str, _Row] = collections.defaultdict(dict)
         for option, amounts in program.options(
-                self._guest, list(self._fits)).items():
+                self.guests[0], list(self._fits)).items():
             fits = min([self.most, *(
                 unknowns.available(option.host, what) // amount
                 for what, amount in amounts.items() if amount)])
@@ -168,6 +171,7 @@ class EmptyHosts:
     :param on_host: name of each host -> UUIDs of its servers
     """
 
+    guests = ()
     levels = False
 
     def __init__(self, on_host: Mapping[str, Collection[str]], most: int):
@@ -201,6 +205,7 @@ class EvenNodes:
         its lowest and highest
     """
 
+    guests = ()
     most = 0
     levels = True
 
@@ -235,13 +240,20 @@ class Program:
         self._cells: dict[Hashable, list[tuple[Option, _Amounts]]] = {}
         self._of_guest: dict[Hashable, dict[Option, _Amounts]] = {}
         self._chosen: dict[Hashable, tuple[int, ...] | None] = {}
+        leaving = {name: movable(name) for name in positions.hosts}
+        # What each PCI request of any server is for -> one such request.
+        self._demands = {
+            repr(demand.specs): demand for guest in (
+                *goal.guests, *[positions.guest(uuid, positions.kind(uuid))
+                                for name in leaving for uuid in leaving[name]])
+            for demand in guest.counted.request.demands}
         self._free = {name: self._free_of(name) for name in positions.hosts}
         #: gain, and its bound, of the first program
         self._possible: tuple[int | None, int | None] | None = None
         self._is_complete = True
         self.classes: dict[Hashable, Class] = {}
-        for name in positions.hosts:
-            for uuid in movable(name):
+        for name, uuids in leaving.items():
+            for uuid in uuids:
                 each = self._class_of(uuid)
                 each.present.setdefault(Option(name, positions.cells(
                     self._now[name], uuid)), []).append(uuid)
@@ -286,7 +298,26 @@ class Program:
                 key = None, resource_class
                 free[key] = free.get(key, 0) + inventory.capacity - (
                     provider.used.get(resource_class, 0))
-        return free
+        devices = position.room.devices
+        return {**free, **self._devices(
+            name, devices.pools if devices else ())}
+
+    def _devices(self, name: str,
+                 pools: Iterable[Mapping[str, ty.Any]]) -> _Amounts:
+        """Return how many devices serve each request, also on each cell."""
+        host = self._now[name].room.host
+        cells = {cell.id: number for number, cell
+                 in enumerate(host.cells if host else ())}
+        amounts: _Amounts = collections.Counter()
+        for pool in pools if self._demands else ():
+            node = pool.get('numa_node')
+            # Devices without a NUMA node are near all, unless required.
+            near = cells.values() if node is None else [cells.get(node)]
+            for specs, demand in self._demands.items():
+                if demand.matches(pool) and demand.usable(pool):
+                    for cell in {None, *near}:
+                        amounts[cell, specs] += pool.get('count', 1)
+        return amounts
 
     def _freed(self, uuid: str, name: str) -> _Amounts:
         """Return what a server gives back when it leaves a host."""
@@ -303,7 +334,9 @@ class Program:
             for resource_class, used in before.used.items():
                 amounts[None, resource_class] += used - after.used.get(
                     resource_class, 0)
-        return amounts
+        devices = position.room.devices
+        return amounts + self._devices(
+            name, devices.freed_by(uuid) if devices else ())
 
     # -- options
 
@@ -320,7 +353,9 @@ class Program:
                                for each, amount in granted.items()
                                if (None, each) in self._free[name]}
                     for cells, amounts in self._cells_of(guest, name):
-                        options[Option(name, cells)] = {**amounts, **classes}
+                        options[Option(name, cells)] = {
+                            **amounts, **classes, **_device_needs(
+                                guest, cells)}
         return self._of_guest[key]
 
     def _is_refused(self, guest: arrangements.Guest, name: str) -> bool:
@@ -583,6 +618,17 @@ def _cells(guest: arrangements.Guest, host: topology.HostTopology,
             for what in before:
                 before[what] = min(before[what], amounts.get(what, 0))
     yield from seen.items()
+
+
+def _device_needs(guest: arrangements.Guest,
+                  cells: tuple[int, ...]) -> _Amounts:
+    amounts: _Amounts = collections.Counter()
+    for demand in guest.counted.request.demands:
+        is_local = len(cells) == 1 and demand.claimed in (
+            pci.REQUIRED, pci.LEGACY)
+        amounts[cells[0] if is_local else None,
+                repr(demand.specs)] += demand.count
+    return amounts
 
 
 def _needs(guest_cells: Sequence[topology.GuestCell], reserved: Sequence[int],

@@ -24,6 +24,7 @@ from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import start
+from nfv_sched.tests.equivalence import inhabited
 from nfv_sched.tests.equivalence import test_stock
 from nfv_sched.tests import filled
 
@@ -298,7 +299,8 @@ class TestDefrag(test_stock.EquivalenceTestCase):
         @hypothesis.settings(
             test_stock.SETTINGS, max_examples=max(10, test_stock.CASES // 20))
         @hypothesis.given(
-            found=clouds((.2, .3, .5)), most=st.sampled_from((1, 2, 3)),
+            found=st.one_of(clouds((.2, .3, .5)), inhabited.clouds().map(
+                lambda case: case[1])), most=st.sampled_from((1, 2, 3)),
             points=st.sampled_from((None, None, 5, 20)), spread=st.booleans())
         def check(found, most, points, spread):
             options = document.RearrangeOptions(
@@ -314,6 +316,8 @@ class TestDefrag(test_stock.EquivalenceTestCase):
                     values[length].append(value(arrangement))
             best = max(itertools.chain(*values.values()))
             seen['run'] += 1
+            seen['devices'] += any(
+                server.devices for server in found.servers)
             seen['better'] += best > sign * plan.before
             seen['proved'] += plan.bound == plan.after != plan.before
             seen['beaten'] += best > sign * plan.after

@@ -9,6 +9,7 @@ from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.tests import base
 from nfv_sched.tests import filled
+from nfv_sched.tests.unit.ops.answers.plans import running as running_servers
 from nfv_sched.tests.unit.ops.answers.plans import test_defrag
 
 ONE, TWO, THREE = test_defrag.ONE, test_defrag.TWO, test_defrag.THREE
@@ -172,6 +173,28 @@ class SpreadTest(RearrangeTestCase):
             *found.flavors, unlike)), True, max_moves=1, points=9)
         self.assertEqual((8, 1, None), (
             found.before, found.after, found.bound))
+
+
+class DevicesTest(running_servers.RunningTestCase):
+    """Each host has one VF, on one of its two NUMA nodes."""
+
+    HEAD = running_servers.HEAD.replace(
+        'type: VF, node', 'type: VF, live_migratable: true, node').replace(
+            '{type: VF}', '{type: VF, live_migratable: true}')
+
+    def test_none_is_free(self):
+        self.assertBound(2, 'a vf one', 'b p4 two')
+        self.assertBound(1, 'a vf one', 'b vf two')
+
+    def test_other_node_is_full(self):
+        """The server has to be on the NUMA node of the VF."""
+        self.assertBound(2, 'a vf one', 'b strict two', 'c p4 two')
+        self.assertBound(1, 'a vf one', 'b strict two', 'c strict two')
+
+    def assertBound(self, bound, *servers):
+        """Assert what no moves exceed; the third host is empty already."""
+        found = plan(self.running(*servers, head=self.HEAD), False)
+        self.assertEqual((bound, bound), (found.after, found.bound))
 
 
 class HeadlineTest(base.TestCase):
