@@ -129,10 +129,13 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
                  'with the account of the OS_* variables or of --os-cloud')
         self.add_run_options(parser, 'with --run: ')
         if self.migrates:
-            parser.add_argument(
+            kinds = parser.add_mutually_exclusive_group()
+            kinds.add_argument(
                 '--cold-for-vfs', action='store_true',
                 help='migrate a server cold if Nova would detach VFs from it '
                      'during a live migration')
+            kinds.add_argument('--live-only', action='store_true',
+                               help='migrate no server cold')
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.save is not None and changes.is_changed(parsed_args):

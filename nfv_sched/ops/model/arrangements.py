@@ -74,14 +74,15 @@ class Positions:
     :param state: the cloud that was started from ``cloud``, with its servers
     :param cold_for_vfs: whether servers are migrated cold of which a live
         migration would detach VFs
+    :param live_only: whether no server is migrated cold
     :ivar simulated: servers in the simulator by UUID
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  new: capacity.NewServers = capacity.NewServers(),
-                 cold_for_vfs: bool = False):
+                 cold_for_vfs: bool = False, live_only: bool = False):
         self._cloud = cloud
-        self.cold_for_vfs = cold_for_vfs
+        self.cold_for_vfs, self.live_only = cold_for_vfs, live_only
         self._state = state
         self.ports_of = assumed_ports.per_flavor(cloud, new.ports)
         self._counting = capacity.Counting(
@@ -156,6 +157,8 @@ class Positions:
     def why_not(self, kind: movable.MoveKind,
                 uuid: str) -> movable.MoveObstacle | None:
         """Return why a server cannot be moved, to whichever host."""
+        if kind is movable.COLD and self.live_only:
+            return movable.obstacle(movable.ObstacleKind.LIVE_ONLY)
         server = self.servers[uuid]
         obstacle = movable.why_not(kind, server, self.of_name.get(
             server.host or ''), self._cloud.nova)

@@ -61,6 +61,7 @@ class ObstacleKind(WordedKind):
         'devices',
         'it has PCI devices of an alias that is not live_migratable')
     AVOIDED = 'avoided', 'as --avoid says'
+    LIVE_ONLY = 'live_only', 'as --live-only says'
     #: With --cold-for-vfs: the server is migrated cold.
     VFS = 'vfs', 'a live migration would detach its VFs'
     #: Some host would keep its strict policies only in a cold migration.

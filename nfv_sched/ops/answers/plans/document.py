@@ -128,6 +128,7 @@ class DrainOptions:
     #: whether servers are migrated cold of which a live migration would detach
     #: VFs
     cold_for_vfs: bool = False
+    live_only: bool = False  #: whether no server is migrated cold
 
 
 NO_OPTIONS = DrainOptions(make_room=False, relax=False)

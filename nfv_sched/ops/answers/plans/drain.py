@@ -66,7 +66,8 @@ def plan(cloud: snapshot.Cloud, host: str,
     """
     with start.started(cloud) as state:
         positions = arrangements.Positions(
-            cloud, state, cold_for_vfs=options.cold_for_vfs)
+            cloud, state, cold_for_vfs=options.cold_for_vfs,
+            live_only=options.live_only)
         return numbered(empty(cloud, positions, host, DrainTerms(
             options, failed, seconds, update), uuids)[0])
 

@@ -41,7 +41,8 @@ def plan(cloud: snapshot.Cloud, hosts: Sequence[str],
     with start.started(cloud) as state:
         rolling = _Rolling(
             cloud, arrangements.Positions(
-                cloud, state, cold_for_vfs=options.cold_for_vfs),
+                cloud, state, cold_for_vfs=options.cold_for_vfs,
+                live_only=options.live_only),
             hosts, drain.DrainTerms(
                 options, failed, seconds, lambda done, total, what: None),
             at_once, frozenset(begun))
@@ -185,7 +186,8 @@ class _Rolling:
         # All that is known of hosts is of the cloud before these moves.
         self._positions = arrangements.Positions(
             cloud, start.restored(cloud),
-            cold_for_vfs=self._positions.cold_for_vfs)
+            cold_for_vfs=self._positions.cold_for_vfs,
+            live_only=self._positions.live_only)
 
     def _is_fixed(self, plan: document.Drain) -> bool:
         """Return whether a host cannot be emptied, whatever others take."""

@@ -66,6 +66,20 @@ class PlansTest(test_plan_run.PlanRunTestCase, running.RunningTestCase):
             [(found[name]['how'], found[name]['obstacle']['name'],
               found[name]['vfs_detached']) for name in 'ae'])
 
+    def test_live_only(self):
+        """A stopped server stays, as it can only be migrated cold."""
+        self.save(e='stopped')
+        for option, how in (('', 'cold'), ('--live-only', None)):
+            found, out, _err = self.run_command(
+                'host', 'drain', 'one', *[option] * (how is None), '-f',
+                'json', '--from', self.in_folder('cloud'))
+            servers = {each['server']: each
+                       for each in json.loads(out)['servers']}
+            self.assertEqual((how, 'stopped', 3 * (how is None)), (
+                servers['e']['how'], servers['e']['obstacle']['name'], found))
+        self.run_plan('host', 'drain', 'one', '--live-only', '--cold-for-vfs',
+                      code=2)
+
     def test_save(self):
         self.save()
         self.assertIn(
