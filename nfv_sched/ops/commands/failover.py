@@ -2,9 +2,11 @@
 """The command ``nfv-sched cloud failover``."""
 
 import argparse
+import math
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
@@ -25,6 +27,9 @@ examples:
   nfv-sched cloud failover --aggregate rack-7 --together
 
 {planning.exit_codes('a server finds no place')}"""
+
+#: Highest number of sets of hosts that are lost, one after the other.
+_MOST_SETS = 100_000
 
 
 class FailoverCloud(planning.Report):
@@ -48,20 +53,31 @@ class FailoverCloud(planning.Report):
         lost.add_argument(
             '--together', action='store_true',
             help='lose all of the hosts at once')
+        lost.add_argument(
+            '--at-once', type=arguments.positive, default=1, metavar='N',
+            help='lose each set of so many hosts; for each host, the set that '
+                 'strands most of its servers is told')
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)
         names = list(dict.fromkeys(host.name for host in arguments.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))
+        number = parsed_args.at_once
+        if not (sets := math.comb(len(names), number)) or sets > _MOST_SETS:
+            raise errors.UsageError(
+                f'--at-once {number}: {len(names)} hosts have {sets} sets of '
+                f'so many; 1 to {_MOST_SETS} can be checked')
         from nfv_sched.ops.answers.plans import failover
         from nfv_sched.ops.answers.plans import rendering
         with progress.shown() as update:
             effect = failover.check(
-                cloud, names, together=parsed_args.together, update=update)
+                cloud, names, together=parsed_args.together, at_once=number,
+                update=update)
         self.has_findings = any(loss.stranded for loss in effect.hosts)
         return planning.Output(
             text=rendering.failover_text(effect),
             table=rendering.failover_table(effect),
-            columns=rendering.FAILOVER,
+            columns=[*rendering.FAILOVER,
+                     *[rendering.LOST_WITH] * (number > 1)],
             rows=rendering.failover_records(effect),
             document=documents.Document(effect, ('hosts',)))

@@ -61,8 +61,17 @@ class TestFailover(test_stock.EquivalenceTestCase):
             names = [host.name for host in found.hosts]
             self._compare(found, failover.check(found, names).hosts, [
                 [name] for name in names], seen)
-            for lost in itertools.islice(
-                    itertools.combinations(names, 2), 2):
+            pairs = list(itertools.combinations(names, 2))
+            if len(names) < 4:
+                worst = dict.fromkeys(names, 0)
+                for loss in itertools.chain(*[failover.check(
+                        found, pair, together=True).hosts for pair in pairs]):
+                    worst[loss.host] = max(
+                        worst[loss.host], len(loss.stranded))
+                self.assertEqual(worst, {
+                    loss.host: len(loss.stranded) for loss in failover.check(
+                        found, names, at_once=2).hosts})
+            for lost in pairs[:2]:
                 losses = failover.check(found, lost, together=True).hosts
                 self._compare(found, losses, [lost], seen)
                 plan = drain.evacuate(found, lost)

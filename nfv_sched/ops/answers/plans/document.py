@@ -380,6 +380,9 @@ class LostHost:
 
     host: str  #: name of the host
     host_id: str  #: UUID of its compute node
+    #: with --at-once: names of the other hosts of the set that strands most of
+    #: its servers
+    lost_with: tuple[str, ...] = ()
     servers: int  #: number of its servers
     evacuable: int  #: number of those that find a host
     stranded: tuple[StrandedServer, ...]  #: the others
@@ -390,8 +393,10 @@ class LostHost:
 class Failover:
     """The effect of lost hosts on servers."""
 
-    #: whether all of the hosts are lost at once; otherwise each by itself
+    #: whether all of the hosts are lost at once; otherwise each set of
+    #: ``at_once``
     together: bool
+    at_once: int = 1  #: number of hosts that are lost at the same time
     hosts: tuple[LostHost, ...]  #: lost hosts, with the servers of each
 
 

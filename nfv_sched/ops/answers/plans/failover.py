@@ -11,6 +11,7 @@ the simulator.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Sequence
+import dataclasses
 import itertools
 
 from nfv_sched.nova import scheduler as nova_scheduler
@@ -39,22 +40,31 @@ Update = Callable[[int, int, str], None]
 
 
 def check(cloud: snapshot.Cloud, hosts: Sequence[str], *,
-          together: bool = False, update: Update = lambda done, total,
+          together: bool = False, at_once: int = 1,
+          update: Update = lambda done, total,
           what: None) -> document.Failover:
     """Return the effect on servers if hosts, given by names, are lost.
 
-    :param together: lose all of them at once; otherwise one at a time
+    :param together: lose all of them at once; otherwise each ``at_once``
     :raises InputError: as :func:`drain.plan`
     """
     with start.started(cloud) as state:
         checking = FailoverAnalysis(cloud, state)
-        losses = []
-        for index, lost in enumerate(
-                [hosts] if together else [[host] for host in hosts]):
-            update(index, len(hosts), 'hosts')
-            losses += checking.losses(lost)
-        update(len(hosts), len(hosts), 'hosts')
-        return document.Failover(together=together, hosts=tuple(losses))
+        losses: dict[str, document.LostHost] = {}
+        sets = [hosts] if together else list(
+            itertools.combinations(hosts, at_once))
+        for index, lost in enumerate(sets):
+            update(index, len(sets), 'losses of hosts')
+            for loss in checking.losses(lost):
+                before = losses.get(loss.host)
+                if before is None or (
+                        len(before.stranded) < len(loss.stranded)):
+                    losses[loss.host] = loss if together else (
+                        dataclasses.replace(loss, lost_with=tuple(
+                            [name for name in lost if name != loss.host])))
+        update(len(sets), len(sets), 'losses of hosts')
+        return document.Failover(together=together, at_once=at_once,
+                                 hosts=tuple(losses.values()))
 
 
 def listed(servers: Sequence[snapshot.Server]) -> list[snapshot.Server]:

@@ -365,14 +365,18 @@ def _move_notes(
 # Lost hosts
 
 
-#: Columns of :func:`failover_records`.
+#: Columns of :func:`failover_records`, but for that of sets of hosts.
 FAILOVER = ('Host', 'Server', 'Server ID', 'Flavor', 'Why')
+LOST_WITH = 'Lost With'
 
 
 def failover_text(effect: document.Failover) -> list[tables.Part]:
     hosts = [loss for loss in effect.hosts if loss.stranded]
     condition, whose = (
         f'If any one host of {len(effect.hosts)} is lost', 'all its')
+    if effect.at_once > 1:
+        condition, whose = (f'If any {effect.at_once} of {len(effect.hosts)} '
+                            'hosts are lost at once', 'all their')
     if effect.together:
         condition, whose = (
             f'If {strings.count(len(effect.hosts), "host")} are lost at once',
@@ -384,25 +388,32 @@ def failover_text(effect: document.Failover) -> list[tables.Part]:
         parts = [tables.Line(
             f'{condition}: {strings.count(stranded, "server")} of '
             f'{strings.count(len(hosts), "host")} '
-            f'{"finds" if stranded == 1 else "find"} no place.', tables.BAD),
+            f'{"finds" if stranded == 1 else "find"} no place'
+            f'{"" if effect.at_once == 1 else " in some case"}.', tables.BAD),
             '', failover_table(effect)]
     return [*parts, *map(gap_text, dict.fromkeys(
         each for loss in effect.hosts for each in loss.unread))]
 
 
 def failover_table(effect: document.Failover) -> tables.Table:
+    more = [LOST_WITH] * (effect.at_once > 1)
     return tables.Table(
-        ('Host', 'Servers', 'Evacuable', 'Stranded'),
-        [(loss.host, loss.servers, loss.evacuable, tables.Lines([
-            f'{each.server} ({each.flavor}): {_why_none(each)}'
-            for each in loss.stranded]))
-            for loss in effect.hosts if loss.stranded],
+        ('Host', *more, 'Servers', 'Evacuable', 'Stranded'),
+        [(loss.host, *_lost_with(effect, loss), loss.servers, loss.evacuable,
+          tables.Lines([f'{each.server} ({each.flavor}): {_why_none(each)}'
+                        for each in loss.stranded]))
+         for loss in effect.hosts if loss.stranded],
         ('Evacuable', 'Servers'))
+
+
+def _lost_with(effect: document.Failover,
+               loss: document.LostHost) -> list[str]:
+    return [', '.join(loss.lost_with)] * (effect.at_once > 1)
 
 
 def failover_records(effect: document.Failover) -> list[Sequence[ty.Any]]:
     return [(loss.host, each.server, each.server_id, each.flavor,
-             _why_none(each))
+             _why_none(each), *_lost_with(effect, loss))
             for loss in effect.hosts for each in loss.stranded]
 
 

@@ -4,9 +4,11 @@ import dataclasses
 from unittest import mock
 
 from nfv_sched.ops.answers.plans import failover
+from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests.unit.ops.answers.plans import running
 
 _SERVER = snapshot.Server(
@@ -28,6 +30,7 @@ class FailoverTest(running.RunningTestCase):
             servers=tuple([
                 dataclasses.replace(each, **changes.get(each.name, {}))
                 for each in cloud.servers]))
+        self.analyzed = cloud
         tried = failover.FailoverAnalysis.tried
         with mock.patch.object(failover.FailoverAnalysis, 'tried',
                                autospec=True,
@@ -68,6 +71,24 @@ class FailoverTest(running.RunningTestCase):
             self.assertEqual(['a'], list(self.check(
                 'a p4 one', 'b p4 two', 'c p4 three', hosts=hosts,
                 together=True)))
+
+    def test_pairs(self):
+        """For each host the worst of those with which it is lost."""
+        cloud = self.running('a p4 one', 'b p4 two', 'c p4 three', 'd p1 two')
+        found = failover.check(
+            cloud, ['one', 'two', 'three'], at_once=2)
+        self.assertEqual(
+            {'one': (('two',), ['a']), 'two': (('one',), ['b']),
+             'three': (('one',), ['c'])},
+            {loss.host: (loss.lost_with, [each.server for each
+                                          in loss.stranded])
+             for loss in found.hosts})
+        self.assertEqual(
+            'If any 2 of 3 hosts are lost at once: 3 servers of 3 hosts find '
+            'no place in some case.', rendering.failover_text(found)[0].text)
+        self.assertEqual({('a', 'two')}, {
+            (server, lost_with) for host, server, *_more, lost_with
+            in rendering.failover_records(found) if host == 'one'})
 
     def test_refused(self):
         """Those that ask for the same are tried once."""
@@ -121,7 +142,11 @@ class FailoverTest(running.RunningTestCase):
     def test_devices(self):
         """The simulator is as before, also after devices were given."""
         self.check('a vf one', 'c p4 one', 'b p3 one', 'd vf two',
-                   'f p4 two', 'e p3 two', hosts=('one', 'one', 'two'),
+                   'f p4 two', 'e p3 two',
                    a={'created': '2026-03-01'}, b={'created': '2026-02-01'})
         self.assertTrue(self.simulated[0])
-        self.assertEqual(self.losses[0], self.losses[1])
+        with start.started(self.analyzed) as state:
+            checking = failover.FailoverAnalysis(self.analyzed, state)
+            first, again = [list(checking.losses(['one'])) for _ in 'ab']
+        self.assertEqual(self.losses, tuple(first))
+        self.assertEqual(first, again)
