@@ -21,6 +21,7 @@ from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import failover
+from nfv_sched.ops.answers.plans import rearrange
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.cloud import database
@@ -405,6 +406,20 @@ class CloudsTestCase(base.PCI, test_ledger.LedgerTestCase):
             for _ in range(plan.wanted):
                 self.boot(number)
 
+    def rearrange(self, spread, seed):
+        """Once the plan is carried out, the cloud is as it has said."""
+        cloud = self.fill(seed, _GUESTS if spread else 4)
+        options = document.RearrangeOptions(
+            spread=spread, max_moves=5, avoid=(), points=1 if spread else None)
+        plan = rearrange.plan(cloud, options)
+        self.addDetail('plan', base.content.text_content(repr(plan)))
+        self.carry_out(plan_file.moves_of(plan))
+        self.assertEqual(plan.after, rearrange.plan(
+            database.read(base.CONF), options).before)
+
+    spread = functools.partialmethod(rearrange, True)
+    consolidate = functools.partialmethod(rearrange, False)
+
 
 _CHANGES = (CloudsTestCase.paused, CloudsTestCase.locked,
             CloudsTestCase.stopped, CloudsTestCase.suspended,
@@ -412,7 +427,8 @@ _CHANGES = (CloudsTestCase.paused, CloudsTestCase.locked,
             CloudsTestCase.in_error, CloudsTestCase.resized)
 
 # stestr runs a class in one process; these fill two equally.
-for _kind in ('drain', 'rolling', 'failover', 'evacuation', 'defrag'):
+for _kind in ('drain', 'rolling', 'failover', 'evacuation', 'defrag', 'spread',
+              'consolidate'):
     for _part in range(2):
         _name = f'{_kind.title()}{_part}Test'
         globals()[_name] = type(_name, (CloudsTestCase,), {
