@@ -267,11 +267,14 @@ def add_moves(parser: argparse.ArgumentParser, most: int) -> None:
     parser.add_argument(
         '--max-moves', type=positive, default=most, metavar='M',
         help=f'maximum number of moves (default: {most})')
+    add_seconds(parser)
+
+
+def add_avoid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--avoid', action='append', default=[], metavar='PATTERN',
         help='do not move servers with such names or UUIDs, nor servers from '
              'or to hosts with such names; can be repeated')
-    add_seconds(parser)
 
 
 def add_zone(parser: argparse.ArgumentParser, *, help: str,

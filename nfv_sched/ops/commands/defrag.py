@@ -49,9 +49,9 @@ class DefragCloud(planning.MovePlanCommand):
         from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.commands import replanning
         options = document.DefragOptions(
-            max_moves=parsed_args.max_moves, avoid=tuple(parsed_args.avoid),
+            max_moves=parsed_args.max_moves,
             networks=tuple(parsed_args.networks), like=parsed_args.like,
-            ports=parsed_args.ports, cold_for_vfs=parsed_args.cold_for_vfs)
+            ports=parsed_args.ports, **self.move_options(parsed_args))
         with progress.shown() as update:
             answer = replanning.plan_defrag(
                 cloud, parsed_args.flavor, parsed_args.count, options, update,

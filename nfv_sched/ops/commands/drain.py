@@ -88,8 +88,7 @@ class DrainHost(planning.MovePlanCommand):
         from nfv_sched.ops.answers.plans import rolling
         options = document.DrainOptions(
             make_room=parsed_args.make_room, relax=parsed_args.relax,
-            shelve=parsed_args.shelve, live_only=parsed_args.live_only,
-            cold_for_vfs=parsed_args.cold_for_vfs)
+            shelve=parsed_args.shelve, **self.move_options(parsed_args))
         plan: document.Drain | document.RollingDrain
         with progress.shown() as update:
             if _has_rounds(parsed_args):

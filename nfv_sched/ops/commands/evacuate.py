@@ -43,6 +43,7 @@ class EvacuateHost(planning.MovePlanCommand):
         arguments.add_host_names(parser)
         arguments.add_seconds(parser)
         arguments.add_relax(parser)
+        arguments.add_avoid(parser)
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         arguments.check_host_groups(parsed_args)
@@ -57,7 +58,8 @@ class EvacuateHost(planning.MovePlanCommand):
         with progress.shown() as update:
             plan = drain.evacuate(
                 cloud, list(dict.fromkeys(host.name for host in hosts)),
-                relax=parsed_args.relax, update=update,
+                relax=parsed_args.relax, avoid=tuple(parsed_args.avoid),
+                update=update,
                 seconds=parsed_args.seconds or drain.SECONDS)
         self.has_findings = any(each.how is None for each in plan.servers)
         return planning.Output(

@@ -238,8 +238,8 @@ def _moves_of_evacuation(plan: document.Evacuation) -> values.MovePlan:
         left_undone=tuple(_staying(plan.servers)),
         staying=tuple([each.server_id for each in plan.servers
                        if each.how is None]),
-        command=('host', 'evacuate', *options_of({'relax': plan.relax}),
-                 '--', *plan.hosts))
+        command=('host', 'evacuate', *options_of({
+            'relax': plan.relax, 'avoid': plan.avoid}), '--', *plan.hosts))
 
 
 def _moves_of_defrag(plan: document.Defrag) -> values.MovePlan:

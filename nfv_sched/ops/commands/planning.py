@@ -24,6 +24,7 @@ from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import changes
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import plan_file
@@ -136,6 +137,14 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
                      'during a live migration')
             kinds.add_argument('--live-only', action='store_true',
                                help='migrate no server cold')
+            arguments.add_avoid(parser)
+
+    def move_options(self,
+                     parsed_args: argparse.Namespace) -> dict[str, ty.Any]:
+        """Return the fields of ``movable.MoveOptions``."""
+        return {'avoid': tuple(parsed_args.avoid),
+                'cold_for_vfs': parsed_args.cold_for_vfs,
+                'live_only': parsed_args.live_only}
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.save is not None and changes.is_changed(parsed_args):

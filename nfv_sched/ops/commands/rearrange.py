@@ -31,11 +31,10 @@ class Rearrange(planning.MovePlanCommand):
         from nfv_sched.ops.answers.plans import rearrange
         from nfv_sched.ops.answers.plans import rendering
         options = document.RearrangeOptions(
-            spread=self.spreads, avoid=tuple(parsed_args.avoid),
+            spread=self.spreads, max_moves=parsed_args.max_moves,
             points=parsed_args.points if self.spreads else None,
             hosts=None if self.spreads else parsed_args.hosts,
-            max_moves=parsed_args.max_moves,
-            cold_for_vfs=parsed_args.cold_for_vfs)
+            **self.move_options(parsed_args))
         with progress.shown() as update:
             plan = rearrange.plan(
                 cloud, options, update=update,

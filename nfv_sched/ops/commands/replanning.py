@@ -55,8 +55,8 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
                     raise errors.CloudUnreadError(
                         'no host of the plan is down any more')
                 again = drain.evacuate(
-                    cloud, lost, relax=plan.relax, failed=failed,
-                    update=update)
+                    cloud, lost, relax=plan.relax, avoid=plan.avoid,
+                    failed=failed, update=update)
             case document.Defrag(options=options):
                 again = plan_defrag(cloud, plan.flavor, plan.wanted, options,
                                     update, failed)

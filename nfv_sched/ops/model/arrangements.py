@@ -8,6 +8,7 @@ Plans made with it are checked in the simulator before they are shown.
 
 from collections.abc import Hashable, Mapping
 import dataclasses
+import fnmatch
 import types
 import typing as ty
 
@@ -72,17 +73,15 @@ class Positions:
     """The hosts and servers of a cloud, for plans; nothing is changed there.
 
     :param state: the cloud that was started from ``cloud``, with its servers
-    :param cold_for_vfs: whether servers are migrated cold of which a live
-        migration would detach VFs
-    :param live_only: whether no server is migrated cold
+    :ivar closed: names of hosts that neither lose nor get servers
     :ivar simulated: servers in the simulator by UUID
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  new: capacity.NewServers = capacity.NewServers(),
-                 cold_for_vfs: bool = False, live_only: bool = False):
+                 options: movable.MoveOptions = movable.MoveOptions()):
         self._cloud = cloud
-        self.cold_for_vfs, self.live_only = cold_for_vfs, live_only
+        self.options = options
         self._state = state
         self.ports_of = assumed_ports.per_flavor(cloud, new.ports)
         self._counting = capacity.Counting(
@@ -99,6 +98,7 @@ class Positions:
         self._members = {
             member: group for group in cloud.groups
             for member in group.members if member in self.servers}
+        self.closed = frozenset(filter(self._is_avoided, self.hosts))
         enabled = nova_scheduler.enabled_filters()
         self._hints = frozenset(
             hint for hint, name in _HINTS.items() if name in enabled)
@@ -157,9 +157,11 @@ class Positions:
     def why_not(self, kind: movable.MoveKind,
                 uuid: str) -> movable.MoveObstacle | None:
         """Return why a server cannot be moved, to whichever host."""
-        if kind is movable.COLD and self.live_only:
-            return movable.obstacle(movable.ObstacleKind.LIVE_ONLY)
         server = self.servers[uuid]
+        if self._is_avoided(server.name) or uuid in self.options.avoid:
+            return movable.obstacle(movable.ObstacleKind.AVOIDED)
+        if kind is movable.COLD and self.options.live_only:
+            return movable.obstacle(movable.ObstacleKind.LIVE_ONLY)
         obstacle = movable.why_not(kind, server, self.of_name.get(
             server.host or ''), self._cloud.nova)
         if obstacle is not None or kind is movable.SHELVE:
@@ -176,8 +178,12 @@ class Positions:
 
     def kind(self, uuid: str) -> movable.MoveKind:
         """Return how a server is migrated unless something prevents it."""
-        return movable.COLD if self.cold_for_vfs and movable.vfs_detached(
-            self.servers[uuid]) else movable.LIVE
+        return movable.COLD if self.options.cold_for_vfs and (
+            movable.vfs_detached(self.servers[uuid])) else movable.LIVE
+
+    def _is_avoided(self, name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern)
+                   for pattern in self.options.avoid)
 
     def refusals(self, guest: Guest) -> Refusals:
         """Explain which hosts do not take a server, as they are.

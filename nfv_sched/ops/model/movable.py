@@ -30,6 +30,19 @@ class MoveKind(enum.StrEnum):
 LIVE, COLD, EVACUATE, SHELVE = MoveKind
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MoveOptions:
+    """Options of all plans by which servers are moved."""
+
+    #: patterns of names of servers and hosts, or UUIDs of servers: they are
+    #: not moved, nor is any server moved from or to these hosts
+    avoid: tuple[str, ...] = ()
+    #: whether servers are migrated cold of which a live migration would detach
+    #: VFs
+    cold_for_vfs: bool = False
+    live_only: bool = False  #: whether no server is migrated cold
+
+
 class WordedKind(enum.StrEnum):
     """Kind of a fact, with what people read; ``{}`` stands for names."""
 

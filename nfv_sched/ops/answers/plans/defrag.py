@@ -36,7 +36,7 @@ def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
         search = _DefragSearch(
             arrangements.Positions(
                 cloud, state, capacity.NewServers(ports=ports),
-                options.cold_for_vfs),
+                options),
             flavor, count, options, set(failed), gap.of_cloud(cloud), seconds,
             update)
         return search.plan(*search.tried(
@@ -59,7 +59,6 @@ class _DefragSearch(move_search.MoveSearch):
         super().__init__(
             positions, program.FitNewServers(guest, now, count), counts.total,
             options.max_moves, fits=counts.on_host,
-            **move_search.avoided(positions, options.avoid),
             forbidden=forbidden, update=update, seconds=seconds)
         self._count = count
         self._flavor = flavor

@@ -118,17 +118,13 @@ class ReturningServer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DrainOptions:
+class DrainOptions(movable.MoveOptions):
     """Options with which a host is emptied."""
 
     make_room: bool  #: whether servers of other hosts may be moved first
     relax: bool  #: whether policies are named that keep servers there
     #: whether servers that find no other host are shelved
     shelve: bool = False
-    #: whether servers are migrated cold of which a live migration would detach
-    #: VFs
-    cold_for_vfs: bool = False
-    live_only: bool = False  #: whether no server is migrated cold
 
 
 NO_OPTIONS = DrainOptions(make_room=False, relax=False)
@@ -184,6 +180,7 @@ class Evacuation:
     failed: tuple[str, ...]  #: moves that the simulator refused, for people
     exact: bool  #: whether no plan evacuates more servers
     relax: bool  #: whether policies are named that keep servers there
+    avoid: tuple[str, ...] = ()  #: patterns of names, as of other plans
     unread: tuple[UnreadData, ...]  #: data that was not read
 
     @property
@@ -272,24 +269,20 @@ class FixedServer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DefragOptions:
+class DefragOptions(movable.MoveOptions):
     """Options with which moves were planned."""
 
     max_moves: int  #: maximum number of moves
-    avoid: tuple[str, ...]  #: patterns of names of servers and hosts
     networks: tuple[str, ...]  #: networks of each new server, as of --network
     #: name or UUID of the server whose ports new ones have; null without
     #: --like
     like: str | None
     #: number of ports of each new server; null without --ports
     ports: int | None
-    #: whether servers are migrated cold of which a live migration would detach
-    #: VFs
-    cold_for_vfs: bool = False
 
 
 FEW_MOVES = DefragOptions(
-    max_moves=10, avoid=(), networks=(), like=None, ports=None)
+    max_moves=10, networks=(), like=None, ports=None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,20 +309,16 @@ class Defrag:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RearrangeOptions:
+class RearrangeOptions(movable.MoveOptions):
     """Options with which hosts are emptied, or servers are spread."""
 
     spread: bool  #: whether servers are spread; hosts are emptied otherwise
     max_moves: int  #: maximum number of moves
-    avoid: tuple[str, ...]  #: patterns of names of servers and hosts
     #: number of hosts to empty; null for as many as possible
     hosts: int | None = None
     #: percentage points by which the use of a NUMA node may differ from that
     #: of the cloud; null for the CPUs of a server of the middle size
     points: int | None = None
-    #: whether servers are migrated cold of which a live migration would detach
-    #: VFs
-    cold_for_vfs: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

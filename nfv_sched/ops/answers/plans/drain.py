@@ -65,9 +65,7 @@ def plan(cloud: snapshot.Cloud, host: str,
         is bad
     """
     with start.started(cloud) as state:
-        positions = arrangements.Positions(
-            cloud, state, cold_for_vfs=options.cold_for_vfs,
-            live_only=options.live_only)
+        positions = arrangements.Positions(cloud, state, options=options)
         return numbered(empty(cloud, positions, host, DrainTerms(
             options, failed, seconds, update), uuids)[0])
 
@@ -102,25 +100,26 @@ def empty(
         options=terms.options, unread=unread)
     if terms.options.make_room and any(
             server.obstacle is None for server in result.staying):
-        result, after = _with_room(
-            result, after, search, frozenset((host, *closed)), terms)
+        result, after = _with_room(result, after, search, terms)
     if terms.options.relax:
-        result = _with_relaxations(result, after, search, (host, *closed))
+        result = _with_relaxations(result, after, search)
     if terms.options.shelve:
         result, after = _with_shelving(result, after, positions, terms.failed)
     return result, after
 
 
 def evacuate(cloud: snapshot.Cloud, hosts: Sequence[str], *,
-             relax: bool = False, failed: Failed = NONE_FAILED,
-             seconds: float = SECONDS, update: Update = lambda done, total,
+             relax: bool = False, avoid: tuple[str, ...] = (),
+             failed: Failed = NONE_FAILED, seconds: float = SECONDS,
+             update: Update = lambda done, total,
              what: None) -> document.Evacuation:
     """Plan evacuations of as many servers as possible, from hosts at once.
 
     The hosts count as down, whatever the snapshot says.  See :func:`plan`.
     """
     with start.started(cloud) as state:
-        positions = arrangements.Positions(cloud, state)
+        positions = arrangements.Positions(
+            cloud, state, options=movable.MoveOptions(avoid=avoid))
         terms = DrainTerms(document.NO_OPTIONS, failed, seconds, update)
         search = _DrainSearch(
             positions, hosts, None, (), (), terms, movable.EVACUATE)
@@ -129,9 +128,9 @@ def evacuate(cloud: snapshot.Cloud, hosts: Sequence[str], *,
         result = document.Evacuation(
             hosts=tuple(hosts), servers=tuple(search.servers(moves)),
             failed=reasons, exact=exact and not unread, relax=relax,
-            unread=unread)
+            avoid=avoid, unread=unread)
         if relax:
-            result = _with_relaxations(result, after, search, hosts)
+            result = _with_relaxations(result, after, search)
         return numbered(result)
 
 
@@ -165,8 +164,8 @@ def _possible_moves(
     return moves, exact, tuple(reasons), after
 
 
-def _with_relaxations(plan: _P, cloud: snapshot.Cloud, search: '_DrainSearch',
-                      closed: Collection[str]) -> _P:
+def _with_relaxations(plan: _P, cloud: snapshot.Cloud,
+                      search: '_DrainSearch') -> _P:
     """Say of servers that stay which policies keep them.
 
     :param cloud: the cloud after the plan
@@ -175,7 +174,7 @@ def _with_relaxations(plan: _P, cloud: snapshot.Cloud, search: '_DrainSearch',
         server if server.how or server.obstacle else dataclasses.replace(
             server, relaxations=refusals.relaxations(
                 cloud, server.server_id, search.kinds[server.server_id],
-                closed))
+                search.closed))
         for server in plan.servers]))
 
 
@@ -196,8 +195,8 @@ def _row(positions: arrangements.Positions, uuid: str, source: str,
 
 
 def _with_room(plan: document.Drain, cloud: snapshot.Cloud,
-               search: '_DrainSearch', closed: Collection[str],
-               terms: DrainTerms) -> tuple[document.Drain, snapshot.Cloud]:
+               search: '_DrainSearch', terms: DrainTerms,
+               ) -> tuple[document.Drain, snapshot.Cloud]:
     """Add moves on other hosts that make room for servers that stay.
 
     The servers of the host move once: none makes room for another.
@@ -217,8 +216,8 @@ def _with_room(plan: document.Drain, cloud: snapshot.Cloud,
         uuid = server.server_id
         for kind, obstacle in search.ways(uuid):
             moves, after, reasons = move_search.make_room(
-                cloud, uuid, kind, fixed=own, closed=closed,
-                forbidden=terms.failed, cold_for_vfs=positions.cold_for_vfs,
+                cloud, uuid, kind, fixed=own, closed=search.closed,
+                forbidden=terms.failed, options=terms.options,
                 seconds=terms.seconds, update=terms.update)
             failed += reasons
             if moves:
@@ -319,7 +318,7 @@ class _DrainSearch:
                  later: Collection[str], terms: DrainTerms,
                  kind: movable.MoveKind | None = None):
         self.positions = positions
-        self._closed = frozenset((*hosts, *closed))
+        self.closed = positions.closed.union(hosts, closed)
         self._failed = terms.failed
         self._update = terms.update
         # Moves that the simulator refused: (server, how, destination) -> why.
@@ -329,7 +328,7 @@ class _DrainSearch:
         cells = {positions.of_name[host].cell for host in hosts}
         #: Hosts with the fewest free CPUs first.
         self._hosts = sorted(
-            (name for name in positions.hosts if name not in self._closed
+            (name for name in positions.hosts if name not in self.closed
              and positions.of_name[name].cell in cells),
             # Full hosts first: what is free on the others stays together.
             key=lambda name: (name in later, positions.free_cpus(name)))
@@ -641,7 +640,7 @@ class _DrainSearch:
                            obstacle=self._reasons[uuid])
                 continue
             lacks = refusals.lacks(
-                positions, uuid, self._closed,
+                positions, uuid, self.closed,
                 positions.to_keep(uuid, self.kinds[uuid]),
                 {name: text for (refused, kind, name), text
                  in self._forbidden.items()

@@ -8,7 +8,6 @@ which a host takes a certain server are searched likewise.
 import collections
 from collections.abc import Callable, Collection, Hashable, Iterable
 from collections.abc import Iterator, Mapping, Sequence
-import fnmatch
 import time
 import typing as ty
 
@@ -69,7 +68,8 @@ class MoveSearch:
     :param value: returns the gain of the goal in an arrangement
     :param fits: returns the number of new servers that fit a host
     :param fixed: UUIDs of servers that stay
-    :param closed: names of hosts that neither lose nor get servers
+    :param closed: names of hosts that neither lose nor get servers; None for
+        those of ``positions``
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made
     :param seconds: time limit of the program
@@ -82,8 +82,9 @@ class MoveSearch:
                  value: Callable[[arrangements.Arrangement], int],
                  max_moves: int, *,
                  fits: Callable[[arrangements.Position], int] = lambda
-                 position: 0, fixed: Collection[str],
-                 closed: Collection[str], forbidden: set[tuple[str, str]],
+                 position: 0, fixed: Collection[str] = (),
+                 closed: Collection[str] | None = None,
+                 forbidden: set[tuple[str, str]],
                  update: Update, seconds: float):
         self.positions = positions
         self._goal = goal
@@ -92,7 +93,7 @@ class MoveSearch:
         self._fits = fits
         self._max_moves = max_moves
         self._fixed = fixed
-        self._closed = closed
+        self._closed = positions.closed if closed is None else closed
         self._forbidden = forbidden
         self._seconds = seconds
         self._update = update
@@ -345,22 +346,10 @@ class _Order:
             for each, option in self._arriving if option.host == source)
 
 
-def avoided(positions: arrangements.Positions,
-            patterns: Collection[str]) -> dict[str, ty.Any]:
-    """Return ``fixed`` and ``closed`` of a search, by patterns of names."""
-    def is_avoided(name: str) -> bool:
-        return any(fnmatch.fnmatchcase(name, each) for each in patterns)
-
-    return {
-        'fixed': {uuid for uuid, server in positions.servers.items()
-                  if is_avoided(server.name) or uuid in patterns},
-        'closed': set(filter(is_avoided, positions.hosts))}
-
-
 def make_room(
     cloud: snapshot.Cloud, uuid: str, kind: movable.MoveKind, *,
     fixed: Collection[str], closed: Collection[str],
-    forbidden: Collection[tuple[str, str]], cold_for_vfs: bool,
+    forbidden: Collection[tuple[str, str]], options: movable.MoveOptions,
     seconds: float, update: Update,
 ) -> tuple[Sequence[values.Move], snapshot.Cloud, tuple[str, ...]]:
     """Return few moves after which some host takes a server.
@@ -374,7 +363,7 @@ def make_room(
         after them; and reasons of moves that the simulator refused
     """
     positions = arrangements.Positions(
-        cloud, start.restored(cloud), cold_for_vfs=cold_for_vfs)
+        cloud, start.restored(cloud), options=options)
     guest = positions.guest(uuid, kind)
     forbidden = set(forbidden)
 

@@ -30,12 +30,10 @@ def plan(cloud: snapshot.Cloud, options: document.RearrangeOptions, *,
     see :func:`defrag.plan`.
     """
     with start.started(cloud) as state:
-        positions = arrangements.Positions(
-            cloud, state, cold_for_vfs=options.cold_for_vfs)
+        positions = arrangements.Positions(cloud, state, options=options)
         purpose, value = goal(positions, options)
         search = move_search.MoveSearch(
             positions, purpose, value, options.max_moves,
-            **move_search.avoided(positions, options.avoid),
             forbidden=set(failed), update=update, seconds=seconds)
         moves, exact, reasons, after = search.tried(
             lambda moves: trial.run(cloud, positions, moves))
@@ -62,8 +60,7 @@ def goal(positions: arrangements.Positions, options: document.RearrangeOptions,
     """Return what servers are moved for, and its value of an arrangement."""
     if not options.spread:
         return _empty(positions, options.hosts)
-    return _even(positions, move_search.avoided(
-        positions, options.avoid)['closed'], options.points)
+    return _even(positions, options.points)
 
 
 def options_again(plan: document.Rearrangement,
@@ -104,8 +101,7 @@ def _empty(positions: arrangements.Positions, hosts: int | None) -> Goal:
         else counts.total(arrangements.AS_IS) + hosts), counts.total
 
 
-def _even(positions: arrangements.Positions, closed: Collection[str],
-          points: int | None) -> Goal:
+def _even(positions: arrangements.Positions, points: int | None) -> Goal:
     """Return the goal of even NUMA nodes, and by how many CPUs they are not.
 
     The figure is negative.
@@ -116,7 +112,7 @@ def _even(positions: arrangements.Positions, closed: Collection[str],
     cells = {name: _cells(positions.position(name))
              for name in positions.hosts
              if positions.of_name[name].enabled and positions.of_name[name].up
-             and name not in closed}
+             and name not in positions.closed}
     every = [each for of_host in cells.values() for each in of_host.values()]
     share = sum([used for used, _total in every]) / max(
         1, sum([total for _used, total in every]))

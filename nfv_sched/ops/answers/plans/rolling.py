@@ -41,8 +41,7 @@ def plan(cloud: snapshot.Cloud, hosts: Sequence[str],
     with start.started(cloud) as state:
         rolling = _Rolling(
             cloud, arrangements.Positions(
-                cloud, state, cold_for_vfs=options.cold_for_vfs,
-                live_only=options.live_only),
+                cloud, state, options=options),
             hosts, drain.DrainTerms(
                 options, failed, seconds, lambda done, total, what: None),
             at_once, frozenset(begun))
@@ -185,9 +184,7 @@ class _Rolling:
         self._cloud = cloud
         # All that is known of hosts is of the cloud before these moves.
         self._positions = arrangements.Positions(
-            cloud, start.restored(cloud),
-            cold_for_vfs=self._positions.cold_for_vfs,
-            live_only=self._positions.live_only)
+            cloud, start.restored(cloud), options=self._positions.options)
 
     def _is_fixed(self, plan: document.Drain) -> bool:
         """Return whether a host cannot be emptied, whatever others take."""

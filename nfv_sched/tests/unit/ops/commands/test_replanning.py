@@ -26,8 +26,8 @@ class ReplanningTest(running.RunningTestCase):
         plan = drain.plan(cloud, 'one', OPTIONS, uuids={server.uuid})
         self.assertEqual(['u', 'a'], [each.server for each in plan.servers])
         self.assertEqual(
-            ('host', 'drain', '--make-room', '--relax', '--shelve',
-             '--cold-for-vfs',
+            ('host', 'drain', '--cold-for-vfs', '--make-room', '--relax',
+             '--shelve',
              f'--server={server.uuid}', '--', 'one'),
             plan_file.moves_of(plan).command)
         self.assertEqual(plan, replanning.plan_again(plan, cloud).content)
@@ -35,16 +35,17 @@ class ReplanningTest(running.RunningTestCase):
     def test_evacuation(self):
         """Of hosts that are down still; one that is unknown is an error."""
         cloud = self.running('a p1 one', 'b p1 two')
-        plan = drain.evacuate(cloud, ['one', 'two'], relax=True)
-        self.assertEqual(('host', 'evacuate', '--relax', '--', 'one', 'two'),
-                         plan_file.moves_of(plan).command)
+        plan = drain.evacuate(
+            cloud, ['one', 'two'], relax=True, avoid=('x*',))
+        self.assertEqual(('host', 'evacuate', '--relax', '--avoid=x*', '--',
+                          'one', 'two'), plan_file.moves_of(plan).command)
         down = dataclasses.replace(cloud, hosts=tuple([
             dataclasses.replace(host, up=host.name != 'two')
             for host in cloud.hosts]))
         again = replanning.plan_again(plan, down).content
-        self.assertEqual((('two',), ['b'], True), (
+        self.assertEqual((('two',), ['b'], True, ('x*',)), (
             again.hosts, [each.server for each in again.servers],
-            again.relax))
+            again.relax, again.avoid))
         self.assertRaises(errors.CloudUnreadError, replanning.plan_again,
                           plan, cloud)
         self.assertRaises(
@@ -57,7 +58,7 @@ class ReplanningTest(running.RunningTestCase):
             self.running('a p1 one', 'b p4 two'), document.RearrangeOptions(
                 spread=False, max_moves=3, avoid=('x',), hosts=1))
         self.assertEqual(
-            ('cloud', 'consolidate', '--max-moves=3', '--avoid=x',
+            ('cloud', 'consolidate', '--avoid=x', '--max-moves=3',
              '--hosts=1'), plan_file.moves_of(plan).command)
         self.assertEqual(['a'], [move.server for move in plan.moves])
         again = replanning.plan_again(
@@ -73,8 +74,8 @@ class ReplanningTest(running.RunningTestCase):
         cloud = self.running(*test_move_search.TIGHT)
         plan = rolling.plan(cloud, ['one'], OPTIONS)
         self.assertEqual(
-            ('host', 'drain', '--at-once=1', '--make-room', '--relax',
-             '--shelve', '--cold-for-vfs', '--', 'one'),
+            ('host', 'drain', '--at-once=1', '--cold-for-vfs', '--make-room',
+             '--relax', '--shelve', '--', 'one'),
             plan_file.moves_of(plan, 1).command)
 
 

@@ -52,12 +52,12 @@ class DrainTest(running.RunningTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nfv_sched.ops.model.trial.failure', failure))
 
-    def evacuate(self, *servers, hosts=('one',), **changes):
+    def evacuate(self, *servers, hosts=('one',), avoid=(), **changes):
         """Return the destination of each server; None if it stays."""
         cloud = self.running(*servers)
         self.found = drain.evacuate(dataclasses.replace(cloud, servers=tuple([
             dataclasses.replace(each, **changes.get(each.name, {}))
-            for each in cloud.servers])), hosts)
+            for each in cloud.servers])), hosts, avoid=avoid)
         self.assertEqual({'evacuate'}, {
             move.kind for move in self.found.moves})
         return {each.server: each.destination for each in self.found.servers}
@@ -96,6 +96,23 @@ class DrainTest(running.RunningTestCase):
 
     def shelve(self, *servers, **changes):
         return self.plan(*servers, options={'shelve': True}, **changes)
+
+    def test_avoid(self):
+        """Neither such hosts, nor such servers, in any way."""
+        avoided = movable.obstacle(Kind.AVOIDED)
+        for option in ({}, {'shelve': True}):
+            self.assertEqual(
+                {'a': ('live', 'three', None), 'b': (None, None, avoided)},
+                self.plan('a p1 one', 'b p1 one', 'x p1 two', options={
+                    'avoid': ('b', 'tw?', 'one'), **option}))
+        self.assertEqual(avoided, self.found.servers[1].not_shelved)
+        for avoid, how in (
+                ((), 'live'), (('two',), None), (('u', '[xy]'), None)):
+            self.assertEqual(how, self.plan(
+                *test_move_search.TIGHT, options={
+                    'make_room': True, 'avoid': avoid})['a'][0])
+        self.assertEqual({'a': None, 'b': 'three'}, self.evacuate(
+            'a p1 one', 'b p1 one', avoid=('a', 'two')))
 
     def test_policies(self):
         """A guest that has what it prefers goes only where it is kept."""
