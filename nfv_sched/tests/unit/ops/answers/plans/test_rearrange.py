@@ -90,8 +90,10 @@ class ConsolidateTest(RearrangeTestCase):
         found = cloud([ONE, TWO], [
             running('a', ONE, 0, (1, 5)),
             running('b', TWO, 0, (1, 5, 2, 6, 3, 7))])
-        self.assertPlan([], (0, 0, 0, True), plan(found, False))
-        self.assertFalse(plan(found, False, hosts=1).enough)
+        for hosts in (None, 1):
+            none = plan(found, False, hosts=hosts)
+            self.assertPlan([], (0, 0, 0, hosts is None), none)
+            self.assertTrue(none.exact)
 
     def test_anti_affinity(self):
         members = [each.uuid for each in self.servers[:2]]
