@@ -17,6 +17,7 @@ host cells in the order in which Nova tries them.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import functools
 import itertools
+import math
 import operator
 import typing as ty
 
@@ -312,11 +313,6 @@ def tries_before(assignment: Sequence[int], order: Sequence[int]) -> int:
     tries = 0
     for index, host in enumerate(assignment):
         position = remaining.index(host)
-        below = 1
-        free = len(remaining) - 1
-        for _ in range(count - index - 1):
-            below *= free
-            free -= 1
-        tries += position * below
+        tries += position * math.perm(len(remaining) - 1, count - index - 1)
         del remaining[position]
     return tries
