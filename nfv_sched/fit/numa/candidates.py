@@ -154,9 +154,7 @@ def _sets_meeting(masks: Masks, groups: Sequence[int],
         host cells and no other relevant one
     :raises TooManySets: after ``MAX_SETS`` sets
     """
-    union = 0
-    for mask in masks:
-        union |= mask
+    union = functools.reduce(operator.or_, masks)
     relevant = union & condition.relevant
     single = bits(relevant)
     # The other guest cells must find a host cell that is not relevant.
@@ -170,16 +168,11 @@ def _sets_meeting(masks: Masks, groups: Sequence[int],
             if tested > MAX_SETS:
                 raise TooManySets()
             part = mask_of(chosen)
-            if condition.test(part) and _can_use_exactly(
-                    masks, groups, part, relevant):
+            barred = ~(relevant & ~part)
+            if condition.test(part) and feasible(
+                    [mask & barred for mask in masks],
+                    [*groups, *(1 << bit for bit in chosen)]):
                 yield part
-
-
-def _can_use_exactly(masks: Masks, groups: Iterable[int], part: int,
-                     relevant: int) -> bool:
-    barred = ~(relevant & ~part)
-    return feasible([mask & barred for mask in masks],
-                    [*groups, *(1 << bit for bit in bits(part))])
 
 
 def satisfiable(masks: Masks, groups: Sequence[int] = (),
