@@ -74,13 +74,10 @@ class InventoryEntry:
     reserved: values.Count = 0
 
 
-def _inventory(value: int | InventoryEntry) -> InventoryEntry:
-    return (value if isinstance(value, InventoryEntry)
-            else InventoryEntry(total=value))
-
-
-_Inventory = ty.Annotated[values.Positive | InventoryEntry,
-                          pydantic.AfterValidator(_inventory)]
+_Inventory = ty.Annotated[
+    values.Positive | InventoryEntry, pydantic.AfterValidator(
+        lambda value: value if isinstance(value, InventoryEntry)
+        else InventoryEntry(total=value))]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
