@@ -9,16 +9,13 @@ from stevedore import extension
 LOG = logging.getLogger(__name__)
 
 
-def _log_failure(_manager, entry_point, error) -> None:
-    LOG.error('%s of %s cannot be loaded: %s', entry_point.name,
-              entry_point.group, error)
-
-
 def classes(group: str) -> list[type]:
     # One that cannot be loaded is logged and left out, so that Nova refuses to
     # start only if it is enabled.
     manager = extension.ExtensionManager(
-        group, on_load_failure_callback=_log_failure)
+        group, on_load_failure_callback=lambda _manager, entry, error: (
+            LOG.error('%s of %s cannot be loaded: %s', entry.name,
+                      entry.group, error)))
     return [ext.plugin for ext in sorted(manager, key=lambda ext: ext.name)]
 
 

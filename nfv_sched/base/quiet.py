@@ -22,12 +22,8 @@ def warnings_ignored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def logs_ignored() -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
-    try:
+    with contextlib.ExitStack() as stack:
+        for logger in map(logging.getLogger, _LOGGERS):
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL + 1)
         yield
-    finally:
-        for logger, level in zip(loggers, before):
-            logger.setLevel(level)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check Neutron, Placement and the ledger."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 import contextlib
 
 from oslo_upgradecheck import upgradecheck
@@ -21,11 +21,6 @@ _PROBE = (
     '"nfv-sched-status ledger probe".')
 
 
-def _severity(limits: bool) -> Callable[[str], findings.Finding]:
-    """Return what makes a finding, a failure only if it concerns limits."""
-    return findings.failure if limits else findings.warning
-
-
 def neutron(conf) -> upgradecheck.Result:
     """Check that Neutron can be read, and shows all that is needed."""
     limits = scheduler.limits_network(conf)
@@ -37,7 +32,7 @@ def neutron(conf) -> upgradecheck.Result:
         with contextlib.closing(nfv_neutron.Reader(conf)) as reader:
             shown, hidden = reader.probe()
     except nfv_neutron.NeutronError as exc:
-        return _severity(limits)(
+        return (findings.failure if limits else findings.warning)(
             'Neutron cannot be read with the section [neutron] of the '
             f"scheduler's nova.conf: {strings.brief(exc)}. nfv-sched-ledger "
             'publishes nothing new, and each port is taken to have as many '
@@ -74,7 +69,7 @@ def ledger(conf) -> upgradecheck.Result:
         with contextlib.closing(ledger_client.Client(conf)) as client:
             undefined = client.undefined()
         if undefined:
-            return _severity(limits)(
+            return (findings.failure if limits else findings.warning)(
                 f'Placement does not know {", ".join(undefined)}: '
                 'nfv-sched-ledger has not done a round yet. Start it: limits '
                 'of ports and rules are not kept, and hosts are not weighed '
@@ -116,7 +111,8 @@ def _unpublished_findings(conf, hosts: dict[publisher.Action, list[str]],
     interval = conf.nfv_sched.ledger_publish_interval
     if new := hosts.get(Action.CREATED):
         present = hosts.get(Action.UNCHANGED) or hosts.get(Action.CHANGED)
-        yield _severity(limits and not present)(
+        yield (findings.failure if limits and not present
+               else findings.warning)(
             f'Not published: {strings.some(new)}. Limits of ports and rules '
             'are not kept there. See whether nfv-sched-ledger runs.')
     for action, text in {

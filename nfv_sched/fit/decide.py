@@ -12,6 +12,7 @@ No I/O, no Nova objects but the host's NUMA topology, and nothing is changed.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import MutableMapping, Sequence
+import dataclasses
 import functools
 import math
 import typing as ty
@@ -50,6 +51,7 @@ _NO_RATIOS = Decision(False, reasons.Reason(
     'a host that reports its allocation ratios needed'))
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class HostResources:
     """The free resources of a host, evaluated for one request.
 
@@ -61,28 +63,19 @@ class HostResources:
     :param pools: pools of its free PCI devices; None if it reports none
     :param limit: returns the value of a limit of ``[nfv_sched]`` for the host,
         by name; None if no rule lowers the CPU allocation ratio
-    :param like_devices: PCI devices of earlier hosts, by their shape; changed.
-        None to share none
+    :param shared: PCI devices of earlier hosts, by their shape; changed. None
+        to share none
     """
 
-    __slots__ = ('numa_topology', 'cpu_ratio', 'ram_ratio', 'pools',
-                 'topology', 'evaluation', '_limit', '_devices',
-                 '_like_devices')
-
-    def __init__(self, numa_topology: ty.Any, cpu_ratio: float | None,
-                 ram_ratio: float | None, pools: Sequence[Mapping] | None,
-                 limit: Callable[[str], float] | None = None,
-                 like_devices: MutableMapping[Hashable, ty.Any] | None = None,
-                 topology: HostTopology | None = None):
-        self.numa_topology = numa_topology
-        self.cpu_ratio = cpu_ratio
-        self.ram_ratio = ram_ratio
-        self.pools = pools
-        self.topology = topology
-        self.evaluation: numa_evaluation.Evaluation | None = None
-        self._limit = limit
-        self._devices: pci.HostDevices | None = None
-        self._like_devices = like_devices
+    numa_topology: ty.Any
+    cpu_ratio: float | None
+    ram_ratio: float | None
+    pools: Sequence[Mapping] | None
+    limit: Callable[[str], float] | None = None
+    shared: MutableMapping[Hashable, ty.Any] | None = None
+    topology: HostTopology | None = None
+    evaluation: numa_evaluation.Evaluation | None = None
+    _devices: pci.HostDevices | None = None
 
     def read(self) -> HostTopology | None:
         """Read the NUMA cells, if any; may raise OddTopologyError."""
@@ -97,9 +90,9 @@ class HostResources:
         """Return the evaluation; the host must report cells and ratios."""
         if (evaluation := self.evaluation) is None:
             ratio = self.cpu_ratio
-            if self._limit is not None:
+            if self.limit is not None:
                 ratio = capped_ratio(
-                    self.topology, ratio, capping, self._limit)
+                    self.topology, ratio, capping, self.limit)
             evaluation = self.evaluation = numa_evaluation.Evaluation(
                 self.topology, request.guest,
                 fit.ratios(ratio, self.ram_ratio), self.pools,
@@ -127,7 +120,7 @@ class HostResources:
         Hosts whose pools give the same answers to the request share one
         object; see ``shape.of_devices``.  Its figures may be another host's.
         """
-        shared = self._like_devices
+        shared = self.shared
         if shared is None or self.pools is None:
             return self.devices(request, mapping)
         try:

@@ -144,8 +144,11 @@ class _JournalHandler(handlers.RotatingFileHandler):
                 'writing')
         if not os.path.exists(self.baseFilename):
             self._make_room()
-        stream = open(self.baseFilename, 'a', encoding=self.encoding,
-                      opener=_open_for_owner)
+        # Names of hosts and what is free there are for operators only.
+        stream = open(
+            self.baseFilename, 'a', encoding=self.encoding,
+            opener=lambda path, flags: os.open(
+                path, flags | os.O_NOFOLLOW, 0o600))
         self._end = stream.tell()
         return stream
 
@@ -167,8 +170,3 @@ def _new_path(directory: str) -> str:
     return os.path.join(directory, 'refusals-{}-{}-{}.jsonl'.format(
         time.strftime('%Y%m%dT%H%M%SZ', time.gmtime()), os.getpid(),
         uuid.uuid4().hex[:8]))
-
-
-def _open_for_owner(path: str, flags: int) -> int:
-    # Names of hosts and what is free there are for operators only.
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -116,14 +116,11 @@ def _configured(conf: cfg.ConfigOpts) -> Iterator[None]:
     """Have Nova's code read a configuration within this context."""
     # NOTE: these modules read the configuration of the process, which is that
     # of a controller, not of the compute node.
-    before = [(module, module.CONF) for module in (hardware, api, driver)]
-    try:
-        for module, _conf in before:
+    with contextlib.ExitStack() as stack:
+        for module in (hardware, api, driver):
+            stack.callback(setattr, module, 'CONF', module.CONF)
             module.CONF = conf
         yield
-    finally:
-        for module, own in before:
-            module.CONF = own
 
 
 def errors(conf: cfg.ConfigOpts, nodes: Mapping[int, frozenset[int]],

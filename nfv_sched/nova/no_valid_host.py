@@ -56,9 +56,6 @@ class FollowedRequest:
     :ivar summaries: provider summaries of all answers; None if there are none
     """
 
-    __slots__ = ('spec_obj', 'servers', 'runs', 'answered', 'candidates',
-                 'summaries', '_resources')
-
     def __init__(self, spec_obj, servers: Iterable[str] | None) -> None:
         self.spec_obj = spec_obj
         self.servers = tuple(servers or ())

@@ -69,13 +69,8 @@ def deserialized(text: str | None) -> ty.Any:
     """Return a serialized object's data; ValueError if it is not JSON."""
     # Fields that are not set are missing, sets are lists, keys of dicts are
     # strings. An empty column gives None.
-    return json.loads(text, object_hook=_unwrap_object) if text else None
-
-
-def _unwrap_object(serialized: dict) -> ty.Any:
-    return (serialized[_DATA]
-            if _NAME in serialized and _DATA in serialized
-            else serialized)
+    return None if not text else json.loads(text, object_hook=lambda each: (
+        each[_DATA] if _NAME in each and _DATA in each else each))
 
 
 def name_of(cell) -> str:
@@ -304,10 +299,9 @@ def plugged_servers(
     results, unread = database.read_cells(
         cells.values(), lambda context: _servers_by_port(
             context, of_cell[context.cell_uuid]))
-    servers: dict[str, str] = {}
-    for of_ports in results.values():
-        servers.update(of_ports)
-    return servers, {each.cell.uuid: str(each) for each in unread}
+    return {port: server for of_ports in results.values()
+            for port, server in of_ports.items()}, {
+                each.cell.uuid: str(each) for each in unread}
 
 
 def pinned_cells(

@@ -35,9 +35,6 @@ class NetworkNote:
         has placed there since Placement answered
     """
 
-    __slots__ = ('request', 'limits', 'ledgers', 'placed',
-                 '_reading', '_note', '_lookups', '_demand', '_host', '_bound')
-
     def __init__(self, request_note: RequestNote, request: Request,
                  lookups: network_demand.LookupSource):
         self.request = request
@@ -154,8 +151,6 @@ class _Rememberer(scheduler.ConsumeListener):
 
     Nova queries Placement once for all servers of a request.
     """
-
-    __slots__ = ()
 
     def after_placed(self, host_state, spec_obj):
         if (network := note_of(spec_obj).network) is not None:

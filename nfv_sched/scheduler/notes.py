@@ -208,8 +208,7 @@ def _excluded() -> reasons.Reason:
 
 def note_of(spec_obj) -> RequestNote:
     if (note := spec_obj.__dict__.get(_NOTE)) is None:
-        note = RequestNote()
-        spec_obj.__dict__[_NOTE] = note
+        note = spec_obj.__dict__[_NOTE] = RequestNote()
     return note
 
 

@@ -48,9 +48,6 @@ class Process:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._reset()
-
-    def _reset(self) -> None:
         self.passes: dict[str, Passes] = {}
         # What is in shadow has examined, and would have changed.
         self._examined: collections.Counter[str] = collections.Counter()
@@ -96,7 +93,7 @@ class Process:
         """End the threads and forget everything; for tests."""
         if self.lookups is not None:
             self.lookups.close()
-        self._reset()
+        self.__init__()
 
 
 STATE = Process()

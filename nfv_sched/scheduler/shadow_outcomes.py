@@ -65,9 +65,6 @@ class ShadowNote:
         of nfv-sched
     """
 
-    __slots__ = ('note', 'instance', 'examined_by', 'rejected', 'remaining',
-                 '_weights', '_placed')
-
     def __init__(self) -> None:
         self.note = notes.RequestNote()
         self.note.shadowed = frozenset()
@@ -226,14 +223,10 @@ def record_placed(host_states: Iterable) -> None:
 
 
 class _Recorder(scheduler.ConsumeListener):
-    __slots__ = ()
-
     def after_placed(self, host_state, spec_obj):
         request_note = notes.note_of(spec_obj)
         shadow_note = request_note.shadow
-        outcome = None
-        if shadow_note is not None:
-            outcome = shadow_note.outcome(host_state.host)
+        outcome = shadow_note and shadow_note.outcome(host_state.host)
         if outcome is None:
             if CONF.nfv_sched.decision_journal_placed and (
                     request_note.lookups is None):

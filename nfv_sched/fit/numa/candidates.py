@@ -17,6 +17,7 @@ host cells in the order in which Nova tries them.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import functools
 import itertools
+import math
 import operator
 import typing as ty
 
@@ -153,9 +154,7 @@ def _sets_meeting(masks: Masks, groups: Sequence[int],
         host cells and no other relevant one
     :raises TooManySets: after ``MAX_SETS`` sets
     """
-    union = 0
-    for mask in masks:
-        union |= mask
+    union = functools.reduce(operator.or_, masks)
     relevant = union & condition.relevant
     single = bits(relevant)
     # The other guest cells must find a host cell that is not relevant.
@@ -169,16 +168,11 @@ def _sets_meeting(masks: Masks, groups: Sequence[int],
             if tested > MAX_SETS:
                 raise TooManySets()
             part = mask_of(chosen)
-            if condition.test(part) and _can_use_exactly(
-                    masks, groups, part, relevant):
+            barred = ~(relevant & ~part)
+            if condition.test(part) and feasible(
+                    [mask & barred for mask in masks],
+                    [*groups, *(1 << bit for bit in chosen)]):
                 yield part
-
-
-def _can_use_exactly(masks: Masks, groups: Iterable[int], part: int,
-                     relevant: int) -> bool:
-    barred = ~(relevant & ~part)
-    return feasible([mask & barred for mask in masks],
-                    [*groups, *(1 << bit for bit in bits(part))])
 
 
 def satisfiable(masks: Masks, groups: Sequence[int] = (),
@@ -312,11 +306,6 @@ def tries_before(assignment: Sequence[int], order: Sequence[int]) -> int:
     tries = 0
     for index, host in enumerate(assignment):
         position = remaining.index(host)
-        below = 1
-        free = len(remaining) - 1
-        for _ in range(count - index - 1):
-            below *= free
-            free -= 1
-        tries += position * below
+        tries += position * math.perm(len(remaining) - 1, count - index - 1)
         del remaining[position]
     return tries

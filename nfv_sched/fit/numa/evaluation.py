@@ -328,11 +328,10 @@ class Evaluation:
             return False
 
     def _filter_order(self) -> list[int]:
-        order = self.order
-        if not (self.pci_requested or self.sorting.devices_in_claims):
-            # NOTE: By free devices in every release; only claims differ.
-            order = self._sorted_cells(True)
-        return order
+        # NOTE: By free devices in every release; only claims differ.
+        return self.order if (
+            self.pci_requested or self.sorting.devices_in_claims
+        ) else self._sorted_cells(True)
 
     def _found_soon(self, groups: Sequence[int], condition: Condition | None,
                     traces: walk.Traces | None,

@@ -232,7 +232,7 @@ class _Anonymizer:
             _Kind.PCI_ADDRESS: functools.partial(self._unless, _ADDRESS),
             _Kind.PCI_ID: functools.partial(self._unless, _HEX_ID),
             _Kind.TIME: lambda text: text if _TIME.fullmatch(text) else '',
-            _Kind.VERSION: _version}
+            _Kind.VERSION: lambda text: (_VERSION.match(text) or ('',))[0]}
         return {
             **{(part, name): functools.partial(
                 self._value, change=of_kind[kind])
@@ -253,8 +253,13 @@ class _Anonymizer:
                 for consumer, each in consumers.items()},
             (snapshot.Server, 'allocations'): self._allocations,
             (snapshot.Server, 'fault'): lambda _text: None,
-            (snapshot.Server, 'image'): self._image,
-            (snapshot.Server, 'hints'): self._hints,
+            (snapshot.Server, 'image'): lambda image: {
+                self._text(name): self._text(value, self._is_image(name))
+                for name, value in image.items()
+                if self._vocabulary.is_image_property(name)},
+            (snapshot.Server, 'hints'): lambda hints: {
+                name: tuple(map(self._uuid, values))
+                for name, values in hints.items() if name in _HINTS},
             (snapshot.Flavor, 'extra_specs'): self._extra_specs,
             (snapshot.Device, 'tags'): self._tags,
             (snapshot.PCIRequest, 'specs'):
@@ -290,7 +295,9 @@ class _Anonymizer:
                 fields[field.name] = handler(old)
                 continue
             fields[field.name] = self._value(old)
-            if fields[field.name] != old and not _has_objects(old):
+            if fields[field.name] != old and not any(map(
+                    dataclasses.is_dataclass,
+                    old if isinstance(old, tuple) else (old,))):
                 self._count(kind, field.name)
         new = dataclasses.replace(value, **fields)
         return self._host_object(value, new) if kind is snapshot.Host else new
@@ -471,20 +478,10 @@ class _Anonymizer:
         return {self._uuid(provider): self._value(amounts)
                 for provider, amounts in allocations.items()}
 
-    def _image(self, image: Mapping[str, str]) -> dict[str, str]:
-        return {self._text(name): self._text(value, self._is_image(name))
-                for name, value in image.items()
-                if self._vocabulary.is_image_property(name)}
-
     def _is_image(self, name: str) -> bool:
         return self._vocabulary.is_image_property(name) and (
             self._vocabulary.is_extra_spec(name) if ':' in name
             else self._text(name) == name)
-
-    def _hints(self, hints: Mapping[str, tuple[str, ...]]
-               ) -> dict[str, tuple[str, ...]]:
-        return {name: tuple(map(self._uuid, values))
-                for name, values in hints.items() if name in _HINTS}
 
     def _metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
         new = {self._text(name, False): self._metadatum(name, value)
@@ -525,16 +522,6 @@ class _Anonymizer:
                 for name, value in values.items() if name in names}
             for section, values in options.items()
             if (names := self._vocabulary.options(section))}
-
-
-def _has_objects(value: ty.Any) -> bool:
-    return dataclasses.is_dataclass(value) or isinstance(value, tuple) and (
-        any(map(dataclasses.is_dataclass, value)))
-
-
-def _version(text: str) -> str:
-    match = _VERSION.match(text)
-    return match[0] if match else ''
 
 
 def _split(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from nfv_sched.base import extra_specs
 from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import atomic_file
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
@@ -32,8 +33,8 @@ _GZIP = b'\x1f\x8b'
 _MAX_MISSING = 1000
 
 
-class FileError(Exception):
-    """Failure to read or write a snapshot; the message has path and reason."""
+class FileError(errors.CloudUnreadError):
+    """Failure to read a snapshot; the message has path and reason."""
 
 
 class NotASnapshotError(FileError):
@@ -45,10 +46,7 @@ class NotASnapshotError(FileError):
 
 def save(cloud: snapshot.Cloud, path: str) -> int:
     """Write a snapshot, which only its owner can read; return its bytes."""
-    try:
-        return atomic_file.write(path, functools.partial(dump, cloud))
-    except atomic_file.WriteError as exc:
-        raise FileError(str(exc)) from exc
+    return atomic_file.write(path, functools.partial(dump, cloud))
 
 
 def dump(cloud: snapshot.Cloud, raw: ty.BinaryIO) -> None:

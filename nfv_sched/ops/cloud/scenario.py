@@ -2,7 +2,7 @@
 """Define scenarios: snapshots with steps, and with names for the steps."""
 
 import collections
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import functools
 import typing as ty
@@ -302,11 +302,8 @@ def aggregates_by_host(aggregates: Iterable[snapshot.Aggregate],
     return of_host
 
 
-def zones_of(aggregates: Iterable[snapshot.Aggregate]) -> dict[str, str]:
+def zones_of(aggregates: Sequence[snapshot.Aggregate]) -> dict[str, str]:
     """Return availability zones by host name, from the first aggregate."""
-    zones: dict[str, str] = {}
-    for aggregate in aggregates:
-        if zone := aggregate.metadata.get('availability_zone'):
-            for name in aggregate.hosts:
-                zones.setdefault(name, zone)
-    return zones
+    return {name: zone for aggregate in reversed(aggregates)
+            if (zone := aggregate.metadata.get('availability_zone'))
+            for name in aggregate.hosts}

@@ -2,7 +2,7 @@
 """Define options that several commands have, and find what they name."""
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 import fnmatch
 import re
 import typing as ty
@@ -202,19 +202,6 @@ def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
         return subject.find(cloud, name)
     except subject.ExplainError as exc:
         raise errors.NotInCloudError(str(exc)) from exc
-
-
-def check_image_properties(properties: Mapping[str, str]) -> None:
-    from nova import exception
-
-    from nfv_sched.ops.simulator import nova_internals
-    if unknown := nova_internals.unknown_image_properties(properties):
-        raise errors.UsageError(f'Nova knows no image property {unknown[0]!r}')
-    try:
-        nova_internals.image_meta(properties)
-    except (ValueError, exception.NovaException) as exc:
-        raise errors.UsageError(
-            f'Nova does not take the image: {exc}') from exc
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:

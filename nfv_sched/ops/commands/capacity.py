@@ -132,8 +132,9 @@ class _Capacity(base.Lister):
     def _new(self, parsed_args: argparse.Namespace,
              cloud: snapshot.Cloud) -> 'capacity.NewServers':
         from nfv_sched.ops.model.counting import capacity
+        from nfv_sched.ops.model.requests import subject
         image = arguments.glance_properties(parsed_args)
-        arguments.check_image_properties(image)
+        subject.check_image(image, errors.UsageError)
         reserved = self._reservation
         hints = {blazar.HINT: [reserved.id]} if (
             reserved is not None and reserved.kind == 'host') else {}

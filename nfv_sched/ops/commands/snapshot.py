@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import base
-from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import anonymize
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
@@ -70,10 +69,7 @@ def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
     replaced: Mapping[str, int] = {}
     if anonymous:
         cloud, replaced = anonymize.replace(cloud)
-    try:
-        size = file.save(cloud, path)
-    except file.FileError as exc:
-        raise errors.CloudUnreadError(str(exc)) from exc
+    size = file.save(cloud, path)
     size_text = (f'{size / 10 ** 3:.1f} kB' if size < 10 ** 6
                  else f'{size / 10 ** 6:.1f} MB')
     lines = [

@@ -241,8 +241,6 @@ def load(path: str, config_files: Sequence[str] = (),
             if not file.is_snapshot(path):
                 return _simulate(path)
             cloud = file.load(path)
-    except file.FileError as exc:
-        raise errors.CloudUnreadError(str(exc)) from exc
     except problems.InputError as exc:
         from nfv_sched.ops.cloud.cloud_file import text as cloud_text
         if cloud_text.is_cloud_file(path):

@@ -42,7 +42,8 @@ def fit_columns(fits: Sequence[document.FlavorFit], *, by: str = 'cloud',
         _column('Hosts with capacity', 'hosts_with_capacity'),
         _column('Lost capacity by cause', None, _lost_text),
         _detail('Error', 'error'),
-        *(_detail(f'Lost to {label}', functools.partial(_lost_to, label))
+        *(_detail(f'Lost to {label}', lambda fit, label=label: {
+            lost.label: lost.servers for lost in fit.lost}.get(label, 0))
           for label in labels),
         *([] if survive is None else [
             _column(f'After losing {survive}', 'fits_after_loss')]),
@@ -59,17 +60,15 @@ def _lost_text(fit: document.FlavorFit) -> tables.Lines | str:
                          for lost in fit.lost]) if fit.lost else ''
 
 
-def _lost_to(label: str, fit: document.FlavorFit) -> int:
-    return {lost.label: lost.servers for lost in fit.lost}.get(label, 0)
-
-
 def _quota_columns(fits: Sequence[document.FlavorFit]) -> list[tables.Column]:
     resources = dict.fromkeys(
         use.resource for fit in fits if fit.quota is not None
         for use in fit.quota.resources)
     return [
         _column('Quota allows', 'quota.allows', _allowed),
-        _column('Quota used', None, _scarce), *(
+        _column('Quota used', None, lambda fit: fit.quota and ', '.join([
+            f'{use.resource} {use.used}/{use.limit}'
+            for use in fit.quota.scarce])), *(
             _detail(f'Quota {_RESOURCES.get(name, name)} {text}',
                     functools.partial(_quota, name, text))
             for name in resources for text in ('used', 'limit', 'needed'))]
@@ -79,11 +78,6 @@ def _allowed(fit: document.FlavorFit) -> int | str | None:
     if fit.quota is None:
         return None
     return 'unlimited' if fit.quota.allows is None else fit.quota.allows
-
-
-def _scarce(fit: document.FlavorFit) -> str | None:
-    return None if fit.quota is None else ', '.join([
-        f'{use.resource} {use.used}/{use.limit}' for use in fit.quota.scarce])
 
 
 def _quota(resource: str, field: str, fit: document.FlavorFit) -> int | None:

@@ -3,18 +3,17 @@
 
 from collections.abc import Mapping
 import dataclasses
-import functools
 import typing as ty
 
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.model.counting import document as counting
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.verdicts import values
 
 if ty.TYPE_CHECKING:
     from nfv_sched.ops.simulator import request
 
-_always = functools.partial(dataclasses.field, metadata={'always': True})
 #: Most characters that the API accepts in a key or value.
 _LONGEST = 255
 
@@ -134,16 +133,16 @@ class HelpfulStep:
     kind: ty.Literal['enable', 'map', 'defrag', 'servers', 'add-host',
                      'larger-host']
     #: words of the command line; empty if there is no command
-    command: tuple[str, ...] = _always(default=())
+    command: tuple[str, ...] = counting.always(default=())
     #: name of the host that it is about; null for none
-    host: str | None = _always(default=None)
+    host: str | None = counting.always(default=None)
     #: names of the hosts that new ones must be like, or larger
-    like: tuple[str, ...] = _always(default=())
+    like: tuple[str, ...] = counting.always(default=())
     #: what such a host has too little of even if it is empty, for people;
     #: empty if it need not be larger
-    lacks: tuple[str, ...] = _always(default=())
+    lacks: tuple[str, ...] = counting.always(default=())
     #: number of live migrations that make room; null if it is not "defrag"
-    moves: int | None = _always(default=None)
+    moves: int | None = counting.always(default=None)
 
 
 #: Of causes that keep a request off as many hosts, the first of these is told.

@@ -181,24 +181,21 @@ def _try(state: states.State, change: Change) -> document.HelpfulChange | None:
 @contextlib.contextmanager
 def _enable_hosts(state: states.State, names: Sequence[str]) -> Iterator[None]:
     """Have some hosts enabled, mapped and up in this context."""
-    before = []
-    for name in names:
-        host = state.hosts[name]
-        traits = state.placement.providers[host.uuid].traits
-        before.append((host, host.record, host.down, traits))
-        # Nova looks twice: its query to Placement forbids the trait
-        # COMPUTE_STATUS_DISABLED, and ComputeFilter reads the service.
-        host.record = dataclasses.replace(
-            host.record, enabled=True, mapped=True)
-        host.down = False
-        state.placement.change(
-            host.uuid, traits=traits - {os_traits.COMPUTE_STATUS_DISABLED})
-    try:
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            host = state.hosts[name]
+            traits = state.placement.providers[host.uuid].traits
+            stack.callback(state.placement.change, host.uuid, traits=traits)
+            stack.callback(setattr, host, 'record', host.record)
+            stack.callback(setattr, host, 'down', host.down)
+            # Nova looks twice: its query to Placement forbids the trait
+            # COMPUTE_STATUS_DISABLED, and ComputeFilter reads the service.
+            host.record = dataclasses.replace(
+                host.record, enabled=True, mapped=True)
+            host.down = False
+            state.placement.change(
+                host.uuid, traits=traits - {os_traits.COMPUTE_STATUS_DISABLED})
         yield
-    finally:
-        for host, record, down, traits in before:
-            host.record, host.down = record, down
-            state.placement.change(host.uuid, traits=traits)
 
 
 def changes(state: states.State,

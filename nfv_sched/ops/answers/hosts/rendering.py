@@ -222,15 +222,19 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
         column('Host', 'host'), detail('Host ID', 'host_id'),
         column('Availability zone', 'availability_zone'),
         column('State', 'state'), column('Node', 'node'),
-        column('Switch', _switch), column('pCPUs used', 'pcpus_used', _pcpus),
+        column('Switch', lambda row: None if row.node is None
+               else tables.yes_or_no(row.switch)),
+        column('pCPUs used', 'pcpus_used', lambda row: '' if row.pcpus is None
+               else f'{row.pcpus_used}/{row.pcpus}'),
         detail('pCPUs total', 'pcpus'), column('Largest fit', 'largest_fit'),
         column('Shared used', 'shared_vcpus', _shared),
         detail('Shared total', 'shared_vcpu_limit'),
         detail('Memory MiB used', 'memory_used_mib'),
         detail('Memory MiB total', 'memory_mib'),
         *itertools.chain.from_iterable(map(_page_columns, sizes)),
-        column('VFs used', 'vfs.used', _vfs), detail('VFs total', 'vfs.total'),
-        detail('VFs free', 'vfs.free'),
+        column('VFs used', 'vfs.used', lambda row: '' if row.vfs is None
+               else f'{row.vfs.used}/{row.vfs.total}'),
+        detail('VFs total', 'vfs.total'), detail('VFs free', 'vfs.free'),
         column('Ports used', 'network.vswitch_ports.used',
                lambda row: limit(row.network.vswitch_ports)),
         detail('Ports limit', 'network.vswitch_ports.limit'),
@@ -249,14 +253,6 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
                lambda row: ', '.join(map(server_on, row.servers))),
         detail('Server IDs', lambda row: ', '.join(
             [each.server_id for each in row.servers]))]
-
-
-def _switch(row: document.NodeRow) -> str | None:
-    return None if row.node is None else tables.yes_or_no(row.switch)
-
-
-def _pcpus(row: document.NodeRow) -> str:
-    return '' if row.pcpus is None else f'{row.pcpus_used}/{row.pcpus}'
 
 
 def _shared(row: document.NodeRow) -> str:
@@ -284,7 +280,3 @@ def _page_columns(size: int) -> list[tables.Column]:
                       is_detail=True),
         tables.Column(f'{title} free', lambda row: amounts(row)[2],
                       is_detail=True)]
-
-
-def _vfs(row: document.NodeRow) -> str:
-    return '' if row.vfs is None else f'{row.vfs.used}/{row.vfs.total}'

@@ -80,14 +80,11 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _open_nonblocking(path: str, flags: int) -> int:
-    # A copy of /sys may contain a pipe that nobody writes to; do not hang.
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
 def _text(*path: str) -> str:
+    # A copy of /sys may contain a pipe that nobody writes to; do not hang.
     with open(os.path.join(*path), encoding='utf-8',
-              opener=_open_nonblocking) as file:
+              opener=lambda name, flags: os.open(
+                  name, flags | os.O_NONBLOCK)) as file:
         # Linux 5.15 ends some lists with a NUL.
         return file.read(_MOST).strip(f'\0{string.whitespace}')
 

@@ -68,23 +68,16 @@ class Routers:
     ports: values.Load = 1
 
 
-def _routers(value: int | Routers) -> Routers:
-    return value if isinstance(value, Routers) else Routers(count=value)
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryEntry:
     total: values.Positive
     reserved: values.Count = 0
 
 
-def _inventory(value: int | InventoryEntry) -> InventoryEntry:
-    return (value if isinstance(value, InventoryEntry)
-            else InventoryEntry(total=value))
-
-
-_Inventory = ty.Annotated[values.Positive | InventoryEntry,
-                          pydantic.AfterValidator(_inventory)]
+_Inventory = ty.Annotated[
+    values.Positive | InventoryEntry, pydantic.AfterValidator(
+        lambda value: value if isinstance(value, InventoryEntry)
+        else InventoryEntry(total=value))]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +157,9 @@ class HostGroup:
     #: number of networks that a DHCP agent serves on each host; each takes a
     #: port of the virtual switch
     dhcp_servers: values.Load = 0
-    routers: ty.Annotated[values.Load | Routers,
-                          pydantic.AfterValidator(_routers)] = Routers(count=0)
+    routers: ty.Annotated[values.Load | Routers, pydantic.AfterValidator(
+        lambda value: value if isinstance(value, Routers)
+        else Routers(count=value))] = Routers(count=0)
     #: number of virtual switch ports that do not belong to servers, DHCP
     #: servers or routers
     other_ports: values.Load = 0

@@ -11,9 +11,9 @@ import typing as ty
 
 from nfv_sched.ops.model import movable
 
-# Read by nfv_sched.ops.cli.documents.
-_internal = functools.partial(dataclasses.field, metadata={'internal': True})
-_always = functools.partial(dataclasses.field, metadata={'always': True})
+#: Define fields that are in no document, see ``ops.cli.documents``, or in all.
+internal = functools.partial(dataclasses.field, metadata={'internal': True})
+always = functools.partial(dataclasses.field, metadata={'always': True})
 
 
 class BindingKind(movable.WordedKind):
@@ -72,10 +72,10 @@ class LostLimit:
     kind: str
     #: the policy, filter, page size or other name of the limit; null if it has
     #: none
-    name: str | None = _always(default=None)
+    name: str | None = always(default=None)
     #: number of NUMA nodes on which the CPUs of "cpus_on_nodes" are needed;
     #: null for other kinds
-    numa_nodes: int | None = _always(default=None)
+    numa_nodes: int | None = always(default=None)
 
     @property
     def label(self) -> str:
@@ -99,13 +99,13 @@ class HostLimit(LostLimit):
     kind: str
     #: numbers of the NUMA nodes that policies and networks leave to a server;
     #: for a policy, those that it leaves; null if they leave all
-    allowed_nodes: tuple[int, ...] | None = _always(default=None)
+    allowed_nodes: tuple[int, ...] | None = always(default=None)
     #: whether one more server fits once this limit alone is lifted
-    alone: bool = _always(default=True)
+    alone: bool = always(default=True)
     #: the amount needed and the amount free, for people
-    why: str = _always(default='')
+    why: str = always(default='')
     #: ``HostLimit`` of each that it lacks together, if it is too small
-    lacks: ty.Any = _internal(default=())
+    lacks: ty.Any = internal(default=())
 
     @property
     def on_any_host(self) -> LostLimit:
@@ -172,9 +172,9 @@ class HostFit:
     limits: tuple[HostLimit, ...]  #: what keeps the next server off
     #: the smallest server without which one more fits; null without --next, or
     #: if no single server would do
-    next: LeavingServer | None = _always(default=None)
+    next: LeavingServer | None = always(default=None)
     #: number of each NUMA node -> used and all CPUs for pinned servers
-    used_pcpus: Mapping[int, tuple[int, int]] = _internal()
+    used_pcpus: Mapping[int, tuple[int, int]] = internal()
     #: servers that Placement would grant and the host does not take, by
     #: ``losses.Cause``
-    lost: ty.Any = _internal(default_factory=dict, hash=False)
+    lost: ty.Any = internal(default_factory=dict, hash=False)

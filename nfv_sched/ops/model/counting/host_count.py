@@ -298,7 +298,7 @@ class Counter:
                 cell.pages for cell in room.host.cells) and (
                     not guest_request.is_near_networks(room.host)):
             return self._count_cells(room.host, room, ratios, limit)
-        chain = self._chain((room.key, ratios), room)
+        chain = self._chains.setdefault((room.key, ratios), _Chain(room))
         chain.follow(
             lambda left: place(Case(guest_request, left, ratios)), limit)
         if chain.fits > limit:
@@ -311,8 +311,9 @@ class Counter:
         fits = 0
         changed_cells: list[topology.HostCell] = []
         for host_cell in host.cells:
-            chain = self._chain((host_cell.state, ratios),
-                                topology.HostTopology((host_cell,)))
+            chain = self._chains.setdefault(
+                (host_cell.state, ratios),
+                _Chain(topology.HostTopology((host_cell,))))
             chain.follow(lambda single: self._take_cell(single, ratios), limit)
             fits += chain.fits
             changed_cells += chain.left.cells
@@ -332,8 +333,3 @@ class Counter:
         return occupancy.take(host, occupancy.claimed_shares(
             guest, host, numa_evaluation.ClaimChoice(
                 (0,), (cell.pagesize,), (0,))))
-
-    def _chain(self, key: Hashable, start) -> _Chain:
-        if (chain := self._chains.get(key)) is None:
-            chain = self._chains[key] = _Chain(start)
-        return chain

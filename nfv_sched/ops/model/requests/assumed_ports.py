@@ -10,7 +10,6 @@ import collections
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import enum
-import functools
 import typing as ty
 
 from nfv_sched.base import extra_specs
@@ -19,10 +18,7 @@ from nfv_sched.limits import usage
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
-
-# As in ``ops.cli.documents``.
-_internal = functools.partial(dataclasses.field, metadata={'internal': True})
-_always = functools.partial(dataclasses.field, metadata={'always': True})
+from nfv_sched.ops.model.counting import document
 
 #: Keys of a network on the command line.
 _PHYSNET = 'physnet'
@@ -86,18 +82,18 @@ class NewPorts:
     basis: str
     #: number of servers of the flavor with known ports; null unless the basis
     #: is "servers"
-    servers: int | None = _always(default=None)
+    servers: int | None = document.always(default=None)
     #: number of them that have these ports; null likewise
-    servers_alike: int | None = _always(default=None)
+    servers_alike: int | None = document.always(default=None)
     #: name of the server of --like; null without it
-    like: str | None = _always(default=None)
+    like: str | None = document.always(default=None)
     #: :class:`scenario.Plug` of each port on a network
-    plugs: ty.Any = _internal(default=())
+    plugs: ty.Any = document.internal(default=())
     #: number of further ports of the virtual switch, on networks without NUMA
     #: affinity
-    unplugged: int = _internal(default=0)
+    unplugged: int = document.internal(default=0)
     #: assumptions about the networks, a sentence each
-    notes: ty.Any = _internal(default=())
+    notes: ty.Any = document.internal(default=())
 
     @property
     def label(self) -> str:

@@ -144,12 +144,7 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
                          for network, _groups in ports.plugs):
         raise ExplainError(
             'a request for several servers cannot have ports of SR-IOV')
-    if unknown := nova_internals.unknown_image_properties(image or {}):
-        raise ExplainError(f'Nova knows no image property {unknown[0]!r}')
-    try:
-        nova_internals.image_meta(image or {})
-    except (ValueError, exception.NovaException) as exc:
-        raise ExplainError(f'Nova does not take the image: {exc}') from exc
+    check_image(image or {}, ExplainError)
     assumed = list(ports.notes)
     usual_ports = None
     if not networks:
@@ -174,6 +169,17 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
                 cloud.groups)[_named(
                     'server group', group, cloud.groups).uuid]),
         assumed=tuple(assumed), taken=cloud.taken, usual_ports=usual_ports)
+
+
+def check_image(properties: Mapping[str, str],
+                error: type[Exception]) -> None:
+    """Raise ``error``, with the reason, if Nova does not take an image."""
+    if unknown := nova_internals.unknown_image_properties(properties):
+        raise error(f'Nova knows no image property {unknown[0]!r}')
+    try:
+        nova_internals.image_meta(properties)
+    except (ValueError, exception.NovaException) as exc:
+        raise error(f'Nova does not take the image: {exc}') from exc
 
 
 def _without_ports(usual_ports: assumed_ports.NewPorts) -> str:

@@ -2,16 +2,12 @@
 """Define why Placement or a filter refuses a host, as plain values."""
 
 import dataclasses
-import functools
 import typing as ty
 
 from nfv_sched.base import device_shortage
 from nfv_sched.base import reasons
+from nfv_sched.ops.model.counting import document
 from nfv_sched.ops.simulator import placement
-
-# As in ``ops.cli.documents``.
-_internal = functools.partial(dataclasses.field, metadata={'internal': True})
-_always = functools.partial(dataclasses.field, metadata={'always': True})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +99,12 @@ class HostRefusal:
     raised: bool  #: whether the filter failed with an exception
     #: the requirement, for people, without anything about the host; empty if
     #: the filter does not say
-    need: str = _internal()
-    rank: int = _internal()  #: how close the host came; higher is closer
+    need: str = document.internal()
+    #: how close the host came; higher is closer
+    rank: int = document.internal()
     #: ``reasons.Shortage`` of the resource that is missing; None if it is
     #: none, or not known
-    lacks: ty.Any = _internal()
+    lacks: ty.Any = document.internal()
 
     @property
     def missing(self) -> float:
@@ -183,17 +180,17 @@ class PlacementNeed:
         'tree', 'trait', 'forbidden_trait', 'aggregate',
         'forbidden_aggregate', 'resource', 'group', 'choice', 'unknown']
     #: amount of each resource class
-    resources: ty.Mapping[str, int] = _always(default_factory=dict)
+    resources: ty.Mapping[str, int] = document.always(default_factory=dict)
     #: required traits, or the forbidden one of "forbidden_trait"
-    traits: tuple[str, ...] = _always(default=())
+    traits: tuple[str, ...] = document.always(default=())
     #: forbidden traits of a group
-    forbidden_traits: tuple[str, ...] = _always(default=())
+    forbidden_traits: tuple[str, ...] = document.always(default=())
     #: names of aggregates, of which the host must be in one, or for
     #: "forbidden_aggregate" in none
-    aggregates: tuple[str, ...] = _always(default=())
+    aggregates: tuple[str, ...] = document.always(default=())
     #: name of the only host; null otherwise
-    host: str | None = _always(default=None)
-    count: int = _always(default=1)  #: how many times it is asked for
+    host: str | None = document.always(default=None)
+    count: int = document.always(default=1)  #: how many times it is asked for
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,9 +203,9 @@ class PlacementLack:
     need: PlacementNeed | None
     #: largest free amount of one provider of the host, for a resource; null
     #: otherwise, and if no provider has the class
-    free: int | None = _always(default=None)
+    free: int | None = document.always(default=None)
     #: amount that is reserved of nested providers
-    reserved: int = _always(default=0)
+    reserved: int = document.always(default=0)
 
     @property
     def missing(self) -> float:

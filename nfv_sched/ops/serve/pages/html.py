@@ -5,7 +5,7 @@ The templates escape everything that they insert: names come from tenants. The
 Content Security Policy allows no script at all, and styles only from here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import dataclasses
 import functools
 import http
@@ -52,14 +52,11 @@ def templates() -> jinja2.Environment:
         'nfv_sched.ops.serve.pages', 'nfv_sched.ops.answers.hosts.map')
     environment.filters.update(lines=tables.cell_lines, numeric=numeric)
     environment.tests.update(
-        link=lambda cell: isinstance(cell, PageLink), long=_is_long,
+        link=lambda cell: isinstance(cell, PageLink), long=lambda lines: any(
+            len(word) > _LONG for line in lines for word in line.split()),
         table=lambda part: isinstance(part, tables.Table),
         line=lambda part: isinstance(part, tables.Line))
     return environment
-
-
-def _is_long(lines: Sequence[str]) -> bool:
-    return any(len(word) > _LONG for line in lines for word in line.split())
 
 
 def numeric(table: tables.Table) -> list[bool]:

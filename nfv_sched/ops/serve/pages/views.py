@@ -69,10 +69,6 @@ _Query = Mapping[str, str]
 _Content = tuple[str, dict[str, ty.Any]]
 
 
-class _OutOfTimeError(Exception):
-    """A calculation takes longer than a page may."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListPart(ty.Generic[_T]):
     items: Sequence[_T]
@@ -307,11 +303,11 @@ class SnapshotPages:
 
         def update(_done: int, _total: int) -> None:
             if time.monotonic() > end:
-                raise _OutOfTimeError
+                raise TimeoutError
 
         try:
             return freed_capacity.with_gain(self._cloud, plan, update), True
-        except _OutOfTimeError:
+        except TimeoutError:
             return plan, False
 
     def _agents(self, _query: _Query) -> _Content:

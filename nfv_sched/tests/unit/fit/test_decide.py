@@ -114,13 +114,13 @@ class PlainTest(DecideTestCase):
         texts = set()
         for free in 1, 2:
             host = self.resources(
-                clouds.host_topology(), {0: free}, like_devices=shared)
+                clouds.host_topology(), {0: free}, shared=shared)
             decision = decide.decide(host, request, {}, terms)
             texts.add(reason(decision))
         self.assertEqual(2, len(texts))
         for _ in range(2):
             host = self.resources(
-                clouds.host_topology(), {0: 30}, like_devices=shared)
+                clouds.host_topology(), {0: 30}, shared=shared)
             self.assertTrue(
                 decide.decide(host, request, {}, terms).accepted)
         self.assertEqual(3, len(shared))

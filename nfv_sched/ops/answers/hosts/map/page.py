@@ -51,13 +51,11 @@ def environment(*packages: str) -> jinja2.Environment:
     """
     return jinja2.Environment(
         loader=jinja2.ChoiceLoader(list(map(jinja2.PackageLoader, packages))),
-        autoescape=True, finalize=_visible, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True)
-
-
-def _visible(value: ty.Any) -> ty.Any:
-    """Escape control characters of a text: XML cannot have them."""
-    return strings.line(value) if type(value) is str else value
+        # XML cannot have the control characters of a text.
+        finalize=lambda value: (
+            strings.line(value) if type(value) is str else value),
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import time
 import fixtures
 
 from nfv_sched.base import files
+from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
@@ -69,10 +70,9 @@ class FileTest(base.TestCase):
         self.assertRaises(ValueError, file.save, broken, self.path)
         self.assertEqual(CLOUD, file.load(self.path))
         self.assertEqual(['cloud.json.gz'], os.listdir(self.folder))
-        error = self.assertRaises(
-            file.FileError, file.save, CLOUD,
-            os.path.join(self.folder, 'none', 'x'))
-        self.assertIn('No such file', str(error))
+        self.assertIn('No such file', str(self.assertRaises(
+            atomic_file.WriteError, file.save, CLOUD,
+            os.path.join(self.folder, 'none', 'x'))))
 
     def test_no_snapshot(self):
         for content in (b'', b'{}', b'[]', b'null', b'\x00\xff', b'{"a":',
