@@ -58,6 +58,9 @@ class _Explain(planning.Report):
             '--all', action='store_true',
             help='show all hosts, however many')
         parser.add_argument(
+            '--details', action='store_true',
+            help='show what Placement and each filter did, too')
+        parser.add_argument(
             '--all-filters', action='store_true',
             help='show filters that refuse no host, too')
         parser.add_argument(
@@ -134,7 +137,8 @@ class _Explain(planning.Report):
                     shown[row[0]] for row in base.sorted_by(
                         parsed_args, columns, rows)],
                 None if parsed_args.all or parsed_args.patterns
-                else of_explain.SHOWN, parsed_args.all_filters)
+                else of_explain.SHOWN, parsed_args.details,
+                parsed_args.all_filters)
         return planning.Output(
             text=list(text), table=of_explain.host_table(best_first),
             columns=columns, rows=rows,

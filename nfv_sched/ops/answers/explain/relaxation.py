@@ -22,7 +22,7 @@ from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import state as states
 
 # Sizes of changes, the smallest first.
-_PREFER, _HOST, _PAGES, _NODES, _SMALLER, _KEY, _WITHOUT = range(7)
+_PREFER, _HOST, _PAGES, _NODES, _SMALLER, _KEY, _WITHOUT, _FLAVOR = range(8)
 
 #: Extra spec -> its most lenient value.
 _LENIENT = {
@@ -55,6 +55,7 @@ _VCPU_STEPS = 512  # and of vCPUs, of which no real flavor has more
 _DISABLED_HOSTS = 5  # maximum number that are tried one by one
 _MOST_NODES = 16
 _MOST_DEVICES = 256
+_MOST_FLAVORS = 5
 # Each trial runs the scheduler over all hosts, half a second for a thousand.
 # So pairs end after this part of the time, or if so many make it fit.
 _PAIRS_TIME = 0.25
@@ -88,9 +89,10 @@ class Trials:
 
     @property
     def changes(self) -> tuple[document.HelpfulChange, ...]:
-        """The changes that fit, the best first."""
-        return tuple(sorted(
-            self.fitting, key=lambda change: (-change.hosts, change.size)))
+        """The changes that fit, the best first, and other flavors last."""
+        return tuple(sorted(self.fitting, key=lambda change: (
+            (1,) if change.size == _FLAVOR
+            else (0, -change.hosts, change.size))))
 
     def find_largest(self, several: Changes, ends: float) -> bool:
         """Bisect for the largest that fits; return whether there is one."""
@@ -137,8 +139,23 @@ def relax(state: states.State, boot_request: request.BootRequest,
             subject = pair[0].subject
             if subject not in helped and trials.find_largest(pair, ends):
                 helped.add(subject)
+    for each in _flavors(state, boot_request):
+        trials.find_largest([each], ends)
     progress(len(todo), len(todo))
     return trials
+
+
+def _flavors(state: states.State,
+             requested: request.BootRequest) -> Iterator[Change]:
+    """Yield the largest flavors of the cloud that are no larger."""
+    own = requested.flavor
+    smaller = [each for each in state.flavors.values()
+               if each.public and not each.disabled and each.name != own.name
+               and each.vcpus <= own.vcpus and each.memory <= own.memory]
+    for each in sorted(smaller, key=lambda each: (
+            -each.vcpus, -each.memory, each.name))[:_MOST_FLAVORS]:
+        yield Change(f'flavor {each.name}', _FLAVOR, dataclasses.replace(
+            requested, flavor=each), 'flavor')
 
 
 def pairs(state: states.State,

@@ -51,32 +51,39 @@ def best_first(
 
 def text(explanation: document.Explained,
          hosts: Sequence[document.HostVerdict], most: int | None = SHOWN,
+         details: bool = False,
          all_filters: bool = False) -> list[tables.Part]:
     """Return the sections as one text, with a blank line between them."""
     return [part for _title, section in sections(
-        explanation, hosts, most, all_filters)
+        explanation, hosts, most, details, all_filters)
         for part in ('', *section)][1:]
 
 
 def sections(explanation: document.Explained,
              hosts: Sequence[document.HostVerdict], most: int | None = SHOWN,
-             all_filters: bool = False) -> list[tuple[str, list[tables.Part]]]:
+             details: bool = True, all_filters: bool = False,
+             ) -> list[tuple[str, list[tables.Part]]]:
     """Return the sections that are not empty, each with its title.
 
+    The answer and what helps are first.
+
     :param most: how many of them at most; None for all
+    :param details: whether to show what Placement and filters did
     :param all_filters: whether to show filters that refuse no host
     """
-    parts = [('Result', _head(explanation))]
+    parts = [('Result', _head(explanation)),
+             ('Changes', _changes(explanation)),
+             ('Next steps', _steps(explanation))]
     # If the API refuses the request, no host was looked at.
     if explanation.placement.queries:
-        parts += [
-            ('Stages', _stages(explanation)),
-            ('Requirements', _requirements(explanation.placement)),
-            ('Filters', _filters(explanation, all_filters)),
-            ('Hosts', _hosts(hosts, most)),
-            ('Weights', _weights(explanation))]
-    parts += [('Changes', _changes(explanation)),
-              ('Next steps', _steps(explanation))]
+        parts.append(('Hosts', _hosts(hosts, most)))
+        if details or all_filters or any(
+                each.error for each in explanation.filters):
+            parts += [
+                ('Stages', _stages(explanation)),
+                ('Requirements', _requirements(explanation.placement)),
+                ('Filters', _filters(explanation, all_filters))]
+        parts.append(('Weights', _weights(explanation)))
     return [(title, section) for title, section in parts if section]
 
 
@@ -100,6 +107,16 @@ def _head(explanation: document.Explained) -> list[tables.Part]:
         if more := sum(cause.hosts for cause in explanation.causes[_CAUSES:]):
             lines.append(f'{strings.count(more, "host")} more: other causes, '
                          'see below.')
+    stage = explanation.placement
+    if stage.hosts_cut_off:
+        lines.append(
+            '[scheduler] max_placement_results = '
+            f'{stage.max_placement_results} has cut off '
+            f'{strings.count(stage.hosts_cut_off, "host")} that Placement '
+            'would find.')
+    if stage.unsupported:
+        lines.append('Not known how Placement answers: ' +
+                     ', '.join(stage.unsupported))
     return lines + [f'It would go to {_place(place)}.'
                     for place in explanation.destinations]
 
@@ -131,18 +148,8 @@ def _stages(explanation: document.Explained) -> list[tables.Part]:
         rows.append(('Filters', ran[0].hosts_in, ran[-1].hosts_out, ', '.join(
             f'{each.filter} {each.hosts_in - each.hosts_out}' for each in ran
             if each.hosts_in != each.hosts_out)))
-    lines: list[tables.Part] = [_side_table(
+    return [_side_table(
         ('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
-    if stage.hosts_cut_off:
-        lines.append(
-            '[scheduler] max_placement_results = '
-            f'{stage.max_placement_results} has cut off '
-            f'{strings.count(stage.hosts_cut_off, "host")} that Placement '
-            'would find.')
-    if stage.unsupported:
-        lines.append('Not known how Placement answers: ' +
-                     ', '.join(stage.unsupported))
-    return lines
 
 
 def _requirements(stage: values.PlacementAnswer) -> list[tables.Part]:
@@ -315,7 +322,7 @@ def tenant_text(explanation: document.Explained,
 
     As with ``expose_reasons = policy``, nothing is said of hosts: no names, no
     numbers, and not which of the causes more hosts have.  Free amounts would
-    tell what others run.
+    tell what others run, more than flavors of the cloud that fit do.
     """
     requested = subject.requested
     who = (f'The server {subject.server.name or subject.server.uuid}'
@@ -329,11 +336,22 @@ def tenant_text(explanation: document.Explained,
         lines.append('No host has what it needs:' if len(needs) == 1
                      else 'No host has all that it needs:')
     lines += [f'- {need}' for need in needs]
+    names = [change.requested.flavor.name for change in explanation.changes
+             if _is_other_flavor(change, requested.flavor)]
     changes = [change.text for change in explanation.changes
                if _tells_nothing(change, requested.flavor)]
     if changes:
         lines += ['It could be placed with one of these changes:',
                   *[f'- {change}' for change in changes[:_TENANT_CHANGES]]]
+    if names:
+        lines.append(f'With the same ports it could be placed now if its '
+                     f'flavor were {" or ".join(names)}.')
+    elif any(not (change.hosts_enabled or change.text in changes)
+             for change in explanation.changes):
+        lines.append('It could be placed if it were smaller.')
+    if subject.server is not None:
+        lines.append('Otherwise ask those who run the cloud, and name the '
+                     f'server: {subject.server.uuid}.')
     return lines
 
 
@@ -364,6 +382,11 @@ def _of_placement(need: values.PlacementNeed) -> str:
         'a host in the zone, or for the project, of the server needed')
 
 
+def _is_other_flavor(change: document.HelpfulChange,
+                     present: snapshot.Flavor) -> bool:
+    return change.requested.flavor.name != present.name
+
+
 def _tells_nothing(change: document.HelpfulChange,
                    present: snapshot.Flavor) -> bool:
     """Return whether a change does not tell what is free on a host.
@@ -371,6 +394,8 @@ def _tells_nothing(change: document.HelpfulChange,
     A smaller size, or number of devices, that fits would.
     """
     flavor = change.requested.flavor
+    if _is_other_flavor(change, present):
+        return False
     alias = flavor.extra_specs.get(relaxation.ALIAS)
     return not change.hosts_enabled and (flavor.vcpus, flavor.memory) == (
         present.vcpus, present.memory) and alias in (

@@ -134,6 +134,29 @@ steps:
                     (each.text, each.hosts, each.host)
                     for each in result.changes])
 
+    def test_flavors(self):
+        """The largest first; none that is private, disabled or larger."""
+        text = self.CLOUD.replace('flavors:\n', '''flavors:
+  two: {vcpus: 2, memory: 512 MiB, <<: &dedicated {
+    extra_specs: {hw:cpu_policy: dedicated}}}
+  three: {vcpus: 3, memory: 1 GiB, <<: *dedicated}
+  secret: {vcpus: 3, memory: 1 GiB, <<: *dedicated}
+  large: {vcpus: 9, memory: 512 MiB, <<: *dedicated}
+''')
+        with self.simulation(text) as simulation:
+            simulation.run()
+            state = simulation.state
+            state.flavors['secret'] = dataclasses.replace(
+                state.flavors['secret'], public=False)
+            wanted = asked(8, 4096, hw__cpu_policy='dedicated',
+                           nfv__vswitch_numa_affinity='strict')
+            found = relaxation.relax(state, wanted, 100,
+                                     lambda done, total: None).changes
+        self.assertEqual(['flavor three', 'flavor two'], [
+            each.text for each in found
+            if each.text.startswith('flavor')])
+        self.assertFalse(found[0].text.startswith('flavor'))
+
     def test_two_reasons_for_one_node(self):
         found = self.explain(8, 4096, text=self.CLOUD, **self.SPECS)
         change, = found.changes

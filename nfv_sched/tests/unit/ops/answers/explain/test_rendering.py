@@ -13,6 +13,7 @@ from nfv_sched.ops.model.verdicts import values
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
+from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.answers.explain import clouds
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
 from nfv_sched.tests.unit.ops import small_clouds
@@ -84,7 +85,7 @@ class TextTest(base.TimedTestCase):
         found = clouds.explained(**{'placement': ASKED, **fields})
         return tables.render(rendering.text(
             found, rendering.best_first(found, found.hosts),
-            **(options or {})), width)
+            **{'details': True, **(options or {})}), width)
 
     def test_refused(self):
         stages = stage('AFilter', 2, 2), stage('BFilter', 2, 0, 3)
@@ -111,6 +112,13 @@ class TextTest(base.TimedTestCase):
                         found.index('Placement + 2 filters'))
         self.assertIn('AFilter', self.text(
             filters=stages, options={'all_filters': True}))
+        parts = [found.index(title) for title in (
+            'no room', 'It would fit if', 'Verdict', 'What removed them')]
+        self.assertEqual(sorted(parts), parts)
+        for error in (None, 'KeyError'):
+            self.assertIs(error is not None, 'What removed them' in self.text(
+                options={'details': False}, filters=(dataclasses.replace(
+                    stages[0], error=error),)))
 
     def test_nothing_weighed(self):
         for hosts, expected in (('a', 'Only one host passes'),
@@ -270,7 +278,8 @@ class TenantTest(base.TimedTestCase):
         """No amounts that are free, and no hosts."""
         self.assertEqual(
             ['A new server of the flavor f cannot be placed now.',
-             'It could be placed with one of these changes:', '- b'],
+             'It could be placed with one of these changes:', '- b',
+             'It could be placed if it were smaller.'],
             rendering.tenant_text(clouds.explained(changes=(
                 *[clouds.change(text, requested=request.BootRequest(
                     flavor=dataclasses.replace(_FLAVOR, **fields)))
@@ -281,6 +290,21 @@ class TenantTest(base.TimedTestCase):
                 clouds.change('h enabled', requested=_SUBJECT.requested,
                               enabled=('h',)),
                 clouds.change('b', requested=_SUBJECT.requested))), _SUBJECT))
+
+    def test_flavors(self):
+        """Of one that runs no more, with what to ask for."""
+        subject = dataclasses.replace(_SUBJECT, server=snapshots.server('s'))
+        other = dataclasses.replace(_FLAVOR, name='g', vcpus=1)
+        self.assertEqual(
+            ['The server s cannot be placed now.',
+             'With the same ports it could be placed now if its flavor were '
+             'g.', 'Otherwise ask those who run the cloud, and name the '
+             f'server: {subject.server.uuid}.'],
+            rendering.tenant_text(clouds.explained(changes=(
+                clouds.change('h enabled', requested=_SUBJECT.requested,
+                              enabled=('h',)),
+                clouds.change('flavor g', requested=request.BootRequest(
+                    flavor=other)))), subject))
 
     def test_not_refused(self):
         self.assertEqual(
