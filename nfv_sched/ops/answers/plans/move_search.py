@@ -175,7 +175,7 @@ class MoveSearch:
                 waiting.appendleft(refused | missed)
                 waiting.extend(refused | {(each.guest, option)}
                                for each, option in solution.arriving)
-        return best, exact or not best
+        return best, exact or not best and self.bound == self.before
 
     def _follow(self, solution: program.Solution) -> tuple[
             tuple[values.Move, ...], int, frozenset[_Arrival]]:

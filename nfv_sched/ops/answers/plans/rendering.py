@@ -329,7 +329,8 @@ def _rearrange_headline(plan: document.Rearrangement) -> str:
                 f'{"fewer" if even else "more"} than {plan.bound}')
     if not plan.moves:
         return (f'{state}: no move is needed.'
-                if plan.exact or even and not plan.before
+                if plan.exact and plan.bound is None or (
+                    even and not plan.before)
                 else f'{state}: no moves were found; {rest}.')
     moves = strings.count(len(plan.moves), 'migration')
     memory = sum(each.memory_mib for each in plan.moves)
