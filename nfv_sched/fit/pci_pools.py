@@ -7,7 +7,7 @@ the PF is.  Pools are immutable, so each function returns others.
 """
 
 import collections
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 import itertools
 import typing as ty
 
@@ -123,16 +123,17 @@ class PCIPools:
             number for number, device in enumerate(self._inventory.devices)
             if device.server == uuid])
 
-    def freed_by(self, uuid: str) -> Iterator[Mapping[str, ty.Any]]:
-        """Yield the pool of each device that is free without a server at most.
+    def freed_by(self, uuid: str) -> list[Mapping[str, ty.Any]]:
+        """Return the pool of each device that may be free without a server.
 
-        A PF only if no other server has a VF of it.
+        A PF is only if no other server has a VF of it.
         """
-        inventory = self._inventory
-        for number in self.of_server(uuid):
-            device = inventory.devices[number]
-            for each in {number, device.parent, *device.children} - {None}:
-                yield inventory.pools[inventory.devices[each].pool]
+        devices, own = self._inventory.devices, self.of_server(uuid)
+        freed = set(own).union(*[
+            {devices[number].parent, *devices[number].children}
+            for number in own]) - {None}
+        return [self._inventory.pools[devices[number].pool]
+                for number in freed]
 
     def take(self, demands: Sequence[pci.Demand], mapping: Mapping | None,
              host: topology.HostTopology,

@@ -95,6 +95,10 @@ class TestGiveBack(PCIPoolsTestCase):
                 [('type-PF', 0, 1), ('type-VF', 0, 2 if owner else 1)]
                 if owner else [('type-VF', 0, 1)],
                 sorted(self.counts(after)), status_of_pf)
+            # More may become free once others have gone, too.
+            self.assertEqual(
+                ['type-PF', 'type-VF', 'type-VF'][:3 if owner else 2],
+                sorted(each['dev_type'] for each in free.freed_by('x')))
 
     def test_nothing_twice(self):
         pools, devices = self.claim(self.free, demand('type-VF'))
