@@ -63,7 +63,8 @@ class FailoverCloud(planning.Report):
         names = list(dict.fromkeys(host.name for host in arguments.hosts(
             cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))
         number = parsed_args.at_once
-        if not (sets := math.comb(len(names), number)) or sets > _MOST_SETS:
+        if number > 1 and not (
+                0 < (sets := math.comb(len(names), number)) <= _MOST_SETS):
             raise errors.UsageError(
                 f'--at-once {number}: {len(names)} hosts have {sets} sets of '
                 f'so many; 1 to {_MOST_SETS} can be checked')
