@@ -299,14 +299,9 @@ class SnapshotPages:
             raise errors.CloudUnreadError(
                 'the agents of Neutron are not known')
         plan = levelling.plans(self._cloud, room=view.free_ports(self._cloud))
-        end = time.monotonic() + CALCULATION_SECONDS
-
-        def update(_done: int, _total: int) -> None:
-            if time.monotonic() > end:
-                raise TimeoutError
-
         try:
-            return freed_capacity.with_gain(self._cloud, plan, update), True
+            return freed_capacity.with_gain(
+                self._cloud, plan, next_steps.limit(CALCULATION_SECONDS)), True
         except TimeoutError:
             return plan, False
 
