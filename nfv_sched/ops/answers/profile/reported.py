@@ -95,15 +95,13 @@ def host(profile: document.Profile, name: str,
     cpu_ratio = nova.cpu_allocation_ratio or (
         like and like.cpu_ratio) or _CPU_RATIO
     memory_ratio = (like and like.memory_ratio) or _MEMORY_RATIO
-    inventories = {orc.MEMORY_MB: snapshot.Inventory(
-        total=memory, reserved=nova.reserved_host_memory_mib,
-        ratio=memory_ratio, max_unit=memory)}
+    inventories = {orc.MEMORY_MB: snapshot.Inventory.of_total(
+        memory, nova.reserved_host_memory_mib, ratio=memory_ratio)}
     if dedicated:
-        inventories[orc.PCPU] = snapshot.Inventory(
-            total=len(dedicated), max_unit=len(dedicated))
+        inventories[orc.PCPU] = snapshot.Inventory.of_total(len(dedicated))
     if shared:
-        inventories[orc.VCPU] = snapshot.Inventory(
-            total=len(shared), ratio=cpu_ratio, max_unit=len(shared))
+        inventories[orc.VCPU] = snapshot.Inventory.of_total(
+            len(shared), ratio=cpu_ratio)
     traits: Iterable[str] = ()
     if like is not None and like.providers:
         root = like.providers[0]
