@@ -107,7 +107,7 @@ class SnapshotPages:
         query = {key: value[:_LONGEST] for key, value in query.items()}
         try:
             template, content = self._page(path)(query)
-        except (errors.NotInCloudError, subjects.ExplainError) as exc:
+        except errors.NotInCloudError as exc:
             return html.message(http.HTTPStatus.NOT_FOUND, str(exc))
         except errors.UsageError as exc:
             return html.message(http.HTTPStatus.BAD_REQUEST, str(exc))
