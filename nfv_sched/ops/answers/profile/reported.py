@@ -19,6 +19,7 @@ from nfv_sched.base import strings
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
@@ -41,7 +42,7 @@ def load(path: str) -> document.Profile:
     except (OSError, EOFError, zlib.error, ValueError,
             RecursionError) as exc:
         reason = getattr(exc, 'strerror', None) or strings.one_line(exc)
-        raise choices.ProfileError(f'{path}: {reason}') from exc
+        raise errors.CloudUnreadError(f'{path}: {reason}') from exc
 
 
 def model(cloud: snapshot.Cloud) -> snapshot.Host | None:
@@ -57,7 +58,7 @@ def added_to(cloud: snapshot.Cloud, path: str) -> snapshot.Host:
     the driver, disk, and allocation ratios; a host without PCI devices and
     aggregates.
 
-    :raises ProfileError: with the path, if there can be no such host
+    :raises CloudUnreadError: with the path, if there can be no such host
     """
     like = model(cloud)
     name = _NOT_IN_NAME.sub('-', pathlib.PurePath(path).stem)
@@ -75,8 +76,8 @@ def added_to(cloud: snapshot.Cloud, path: str) -> snapshot.Host:
             taken=cloud.taken, hosts=(new,))))
         validation.check_names(checked)
         validation.check(checked)
-    except (codec.WrongError, files.FileLimitError, ValueError) as exc:
-        raise choices.ProfileError(
+    except ValueError as exc:
+        raise errors.CloudUnreadError(
             f'{path}: there can be no such host: '
             f'{strings.one_line(exc)}') from exc
     return new
