@@ -48,6 +48,9 @@ class Process:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._reset()
+
+    def _reset(self) -> None:
         self.passes: dict[str, Passes] = {}
         # What is in shadow has examined, and would have changed.
         self._examined: collections.Counter[str] = collections.Counter()
@@ -93,7 +96,7 @@ class Process:
         """End the threads and forget everything; for tests."""
         if self.lookups is not None:
             self.lookups.close()
-        self.__init__()
+        self._reset()
 
 
 STATE = Process()

@@ -154,7 +154,7 @@ def _sets_meeting(masks: Masks, groups: Sequence[int],
         host cells and no other relevant one
     :raises TooManySets: after ``MAX_SETS`` sets
     """
-    union = functools.reduce(operator.or_, masks)
+    union = functools.reduce(operator.or_, masks, 0)
     relevant = union & condition.relevant
     single = bits(relevant)
     # The other guest cells must find a host cell that is not relevant.
@@ -168,11 +168,11 @@ def _sets_meeting(masks: Masks, groups: Sequence[int],
             if tested > MAX_SETS:
                 raise TooManySets()
             part = mask_of(chosen)
-            barred = ~(relevant & ~part)
-            if condition.test(part) and feasible(
-                    [mask & barred for mask in masks],
-                    [*groups, *(1 << bit for bit in chosen)]):
-                yield part
+            if condition.test(part):
+                usable = ~(relevant & ~part)
+                if feasible([mask & usable for mask in masks],
+                            [*groups, *(1 << bit for bit in chosen)]):
+                    yield part
 
 
 def satisfiable(masks: Masks, groups: Sequence[int] = (),

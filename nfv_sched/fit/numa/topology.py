@@ -156,11 +156,6 @@ class HostCell:
                      if page.size_kb == size_kb), None)
 
     @property
-    def network(self) -> tuple[frozenset[str], bool]:
-        """Names of networks near this cell; whether the tunnel endpoint is."""
-        return _network(self._obj.__dict__.get(_NETWORK))
-
-    @property
     def socket(self) -> int | None:
         """Number of the socket; None if the host does not report it."""
         return self._obj.__dict__.get(_SOCKET)
@@ -331,7 +326,7 @@ def _network(obj) -> tuple[frozenset[str], bool]:
 class NetworkAffinity:
     """The host cells near each network and label; compared by identity."""
 
-    near: Near  #: :attr:`HostCell.network` of each cell
+    near: Near
     #: physical network or label -> bitmask of the cells near it
     labels: ty.Mapping[str, int]
     tunnel: int  #: bitmask of the cells near the tunnel endpoint

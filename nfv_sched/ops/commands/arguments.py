@@ -147,13 +147,8 @@ def glance_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
             '--image-property KEY=VALUE')
     from nfv_sched.ops.model.requests import images
     with images.connection() as connection:
-        try:
-            return {**images.properties(connection, parsed_args.image),
-                    **properties}
-        except images.UnknownImageError as exc:
-            raise errors.NotInCloudError(str(exc)) from exc
-        except images.GlanceError as exc:
-            raise errors.CloudUnreadError(str(exc)) from exc
+        return {**images.properties(connection, parsed_args.image),
+                **properties}
 
 
 def add_networks(parser: argparse.ArgumentParser, replaced: str = '') -> None:
@@ -185,23 +180,17 @@ def ports(cloud: snapshot.Cloud, options: ty.Any) -> ty.Any:
     # The plan that is made again may be a file that somebody edited.
     if (options.ports or 0) > _MOST_PORTS:
         raise errors.UsageError(f'--ports: {_MOST_PORTS} at most')
-    try:
-        if options.networks:
-            return assumed_ports.of_networks(cloud, options.networks)
-        if options.like is not None:
-            return assumed_ports.of_server(server(cloud, options.like))
-    except assumed_ports.UnknownNetworkError as exc:
-        raise errors.NotInCloudError(str(exc)) from exc
+    if options.networks:
+        return assumed_ports.of_networks(cloud, options.networks)
+    if options.like is not None:
+        return assumed_ports.of_server(server(cloud, options.like))
     return options.ports
 
 
 def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
     """Return a server by its UUID, or by its name if that is unique."""
     from nfv_sched.ops.model.requests import subject
-    try:
-        return subject.find(cloud, name)
-    except subject.ExplainError as exc:
-        raise errors.NotInCloudError(str(exc)) from exc
+    return subject.find(cloud, name)
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:

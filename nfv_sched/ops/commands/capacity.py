@@ -119,8 +119,6 @@ class _Capacity(base.Lister):
         try:
             with quota.keystone() as connection:
                 return quota.project_id(connection, name)
-        except quota.UnknownProjectError as exc:
-            raise errors.NotInCloudError(str(exc)) from exc
         except quota.QuotaError as exc:
             if not name_checks.is_uuid(name):
                 raise errors.CloudUnreadError(

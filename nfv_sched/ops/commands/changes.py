@@ -116,15 +116,11 @@ def _as_if(new: Sequence[str]) -> str:
 
 def _with_profiled(cloud: snapshot.Cloud, path: str,
                    count: int) -> tuple[snapshot.Cloud, str]:
-    from nfv_sched.ops.answers.profile import choices
     from nfv_sched.ops.answers.profile import reported
     from nfv_sched.ops.cloud import changed_hosts
     like = reported.model(cloud)
-    try:
-        host = reported.added_to(cloud, path)
-    except choices.ProfileError as exc:
-        raise errors.CloudUnreadError(str(exc)) from exc
-    cloud, new = changed_hosts.added_new(cloud, host, count)
+    cloud, new = changed_hosts.added_new(
+        cloud, reported.added_to(cloud, path), count)
     note = f'{_as_if(new)}, by the profile {path}'
     if like is not None:
         note += f', with the hypervisor and disk of {like.name}'

@@ -98,17 +98,13 @@ class _Explain(planning.Report):
         from nfv_sched.ops.answers.explain import explanation
         from nfv_sched.ops.answers.explain import next_steps
         from nfv_sched.ops.answers.explain import rendering as of_explain
-        from nfv_sched.ops.model.requests import subject
         from nfv_sched.ops.simulator import start
-        try:
-            with start.started(cloud) as state:
-                about = self.subject(cloud, state, parsed_args)
-                with progress.shown() as update:
-                    explained = explanation.explain(
-                        state, about, progress=update,
-                        relax_seconds=parsed_args.try_seconds)
-        except subject.ExplainError as exc:
-            raise errors.NotInCloudError(str(exc)) from exc
+        with start.started(cloud) as state:
+            about = self.subject(cloud, state, parsed_args)
+            with progress.shown() as update:
+                explained = explanation.explain(
+                    state, about, progress=update,
+                    relax_seconds=parsed_args.try_seconds)
         # The same cloud and ports, for other commands.
         options = base.configuration(parsed_args)
         if parsed_args.source is not None:

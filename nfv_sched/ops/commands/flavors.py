@@ -87,9 +87,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _image(parsed_args: argparse.Namespace) -> document.Image:
     """Return the image of the command line; IMAGE stands for an ID."""
-    image = document.Image()
-    if parsed_args.image is not None:
-        image = flavor_file.image(parsed_args.image)
+    image = (document.Image() if parsed_args.image is None
+             else flavor_file.image(parsed_args.image))
     return image._replace(
         id=image.id or 'IMAGE',
         properties={**image.properties,

@@ -177,14 +177,11 @@ class ProfileHost(planning.Report):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         chosen = _choices(parsed_args)
-        try:
-            machine = read.machine(
-                parsed_args.facts, parsed_args.sys, parsed_args.node_memory)
-            if parsed_args.check:
-                return self._compare(parsed_args, chosen, machine)
-            host_profile = derivation.derive(machine, chosen)
-        except choices.ProfileError as exc:
-            raise errors.UsageError(str(exc)) from exc
+        machine = read.machine(
+            parsed_args.facts, parsed_args.sys, parsed_args.node_memory)
+        if parsed_args.check:
+            return self._compare(parsed_args, chosen, machine)
+        host_profile = derivation.derive(machine, chosen)
         text = ''
         if parsed_args.formatter in _CONFIGURATION:
             # These have no place for them that every reader keeps.

@@ -12,6 +12,7 @@ from openstack import connection as sdk_connection
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import document
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.requests import nova_account
@@ -19,10 +20,6 @@ from nfv_sched.ops.model.requests import nova_account
 
 class QuotaError(Exception):
     """The quota cannot be read; the message has the reason."""
-
-
-class UnknownProjectError(QuotaError):
-    """No project has the name or ID, or several have the name."""
 
 
 #: Returns the allowance for servers of a flavor.
@@ -87,7 +84,7 @@ def project_id(connection: sdk_connection.Connection, name: str) -> str:
     """Return the ID of a project, as Keystone knows it.
 
     :param name: its ID, or its name if no other project has it
-    :raises UnknownProjectError: if no project or several match
+    :raises NotInCloudError: if no project or several match
     :raises QuotaError: if Keystone cannot be read
     """
     with nova_account.reading(connection, 'Keystone', QuotaError):
@@ -96,11 +93,11 @@ def project_id(connection: sdk_connection.Connection, name: str) -> str:
             project.id for project in projects if project.id == name] or [
             project.id for project in projects if project.name == name]
         if not matches:
-            raise UnknownProjectError(names.unknown(
+            raise errors.NotInCloudError(names.unknown(
                 'project', name, [project.name or '' for project in projects]))
         if len(matches) > 1:
-            raise UnknownProjectError(f'several projects named {name!r}: '
-                                      f'{", ".join(sorted(matches))}')
+            raise errors.NotInCloudError(f'several projects named {name!r}: '
+                                         f'{", ".join(sorted(matches))}')
         project, = matches
         if not isinstance(project, str) or not names.is_host(project):
             raise TypeError('a project has no ID')

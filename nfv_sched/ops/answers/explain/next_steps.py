@@ -125,7 +125,7 @@ def _moves(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
         plan = defrag.plan(
             cloud, flavor, requested.count, dataclasses.replace(
                 plan_document.FEW_MOVES, max_moves=_MOVES), ports=ports,
-            seconds=seconds, update=_limit(seconds))
+            seconds=seconds, update=limit(seconds))
         if plan.enough and _fits_after(cloud, requested, plan):
             moves = strings.count(len(plan.moves), 'live migration')
             yield document.HelpfulStep(
@@ -136,7 +136,7 @@ def _moves(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     with contextlib.suppress(TimeoutError, servers.Refused):
         with contextlib.closing(smallest_move.find(
                 cloud, flavor, capacity.NewServers(ports=ports),
-                update=_limit(seconds))) as leaving:
+                update=limit(seconds))) as leaving:
             first = list(itertools.islice(leaving, _TRIED))
         if any(_fits_without(cloud, requested, server)
                for _host, server in first):
@@ -147,7 +147,7 @@ def _moves(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
                     flavor.name))
 
 
-def _limit(seconds: float) -> Callable[..., None]:
+def limit(seconds: float) -> Callable[..., None]:
     """Return an ``update`` that raises TimeoutError after some time."""
     ends = time.monotonic() + seconds
 

@@ -4,6 +4,8 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 
+from nfv_sched.ops.cli import errors
+
 #: One core of node 0 for the platform: HPE Helion Carrier Grade.
 HCG = 'hcg'
 #: One core of each NUMA node for the platform: TripleO.
@@ -33,7 +35,7 @@ WORKLOADS: Mapping[str, tuple[float, float]] = {
 }
 
 
-class ProfileError(Exception):
+class ProfileError(errors.UsageError):
     """The machine cannot be set up as chosen; the message says why."""
 
 

@@ -19,6 +19,7 @@ from nfv_sched.base import strings
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.cli import documents
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
@@ -41,7 +42,7 @@ def load(path: str) -> document.Profile:
     except (OSError, EOFError, zlib.error, ValueError,
             RecursionError) as exc:
         reason = getattr(exc, 'strerror', None) or strings.one_line(exc)
-        raise choices.ProfileError(f'{path}: {reason}') from exc
+        raise errors.CloudUnreadError(f'{path}: {reason}') from exc
 
 
 def model(cloud: snapshot.Cloud) -> snapshot.Host | None:
@@ -57,7 +58,7 @@ def added_to(cloud: snapshot.Cloud, path: str) -> snapshot.Host:
     the driver, disk, and allocation ratios; a host without PCI devices and
     aggregates.
 
-    :raises ProfileError: with the path, if there can be no such host
+    :raises CloudUnreadError: with the path, if there can be no such host
     """
     like = model(cloud)
     name = _NOT_IN_NAME.sub('-', pathlib.PurePath(path).stem)
@@ -75,8 +76,8 @@ def added_to(cloud: snapshot.Cloud, path: str) -> snapshot.Host:
             taken=cloud.taken, hosts=(new,))))
         validation.check_names(checked)
         validation.check(checked)
-    except (codec.WrongError, files.FileLimitError, ValueError) as exc:
-        raise choices.ProfileError(
+    except ValueError as exc:
+        raise errors.CloudUnreadError(
             f'{path}: there can be no such host: '
             f'{strings.one_line(exc)}') from exc
     return new
@@ -95,15 +96,13 @@ def host(profile: document.Profile, name: str,
     cpu_ratio = nova.cpu_allocation_ratio or (
         like and like.cpu_ratio) or _CPU_RATIO
     memory_ratio = (like and like.memory_ratio) or _MEMORY_RATIO
-    inventories = {orc.MEMORY_MB: snapshot.Inventory(
-        total=memory, reserved=nova.reserved_host_memory_mib,
-        ratio=memory_ratio, max_unit=memory)}
+    inventories = {orc.MEMORY_MB: snapshot.Inventory.of_total(
+        memory, nova.reserved_host_memory_mib, ratio=memory_ratio)}
     if dedicated:
-        inventories[orc.PCPU] = snapshot.Inventory(
-            total=len(dedicated), max_unit=len(dedicated))
+        inventories[orc.PCPU] = snapshot.Inventory.of_total(len(dedicated))
     if shared:
-        inventories[orc.VCPU] = snapshot.Inventory(
-            total=len(shared), ratio=cpu_ratio, max_unit=len(shared))
+        inventories[orc.VCPU] = snapshot.Inventory.of_total(
+            len(shared), ratio=cpu_ratio)
     traits: Iterable[str] = ()
     if like is not None and like.providers:
         root = like.providers[0]

@@ -15,6 +15,7 @@ import typing as ty
 from nfv_sched.base import extra_specs
 from nfv_sched.base import strings
 from nfv_sched.limits import usage
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
@@ -37,10 +38,6 @@ def network_label(network: snapshot.Network) -> str:
     if network.vnic_type in (None, scenario.NORMAL):
         return network.name
     return f'{network.name}/{network.vnic_type}'
-
-
-class UnknownNetworkError(Exception):
-    """A network on the command line that cannot be used."""
 
 
 class Basis(enum.StrEnum):
@@ -208,7 +205,7 @@ def of_server(server: snapshot.Server) -> NewPorts:
     name = server.name or server.uuid
     own = plugs(server)
     if server.ports is None and not own:
-        raise UnknownNetworkError(
+        raise errors.NotInCloudError(
             f'--like {name}: its ports were not read; name its networks with '
             '--network')
     return assume(Basis.SERVER, own, like=name)
@@ -320,7 +317,7 @@ class _Networks:
                  if network.name == name]
         if len({(network.physnet, self.vnic_type(network),
                  network.numa_policy) for network in named}) > 1:
-            raise UnknownNetworkError(
+            raise errors.NotInCloudError(
                 f'several networks named {name!r}: ' +
                 ', '.join(sorted(network.id for network in named)))
         return named[0] if named else None
@@ -355,8 +352,8 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
         known; ``physnet=`` for a network without physical network; and
         ``trusted=true`` or ``false`` for ports that want such VFs
     :param groups: of each port; empty for as many rules as most ports have
-    :raises UnknownNetworkError: if a text cannot be parsed, or the network is
-        not known
+    :raises NotInCloudError: if a text cannot be parsed, or the network is not
+        known
     """
     networks = _Networks(cloud)
     plugs: list[scenario.Plug] = []
@@ -365,7 +362,7 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
         name, options = _options(text)
         network = networks.find(name)
         if network is None and _PHYSNET not in options:
-            raise UnknownNetworkError(
+            raise errors.NotInCloudError(
                 f'{names.unknown("network", name, networks.names())}; for '
                 f'one that was not read, add ,{_PHYSNET}=NAME, or '
                 f',{_PHYSNET}= if it has no physical network')
@@ -410,16 +407,16 @@ def _options(text: str) -> tuple[str, dict[str, str]]:
         key, equals, value = option.partition('=')
         if not equals or key not in (_PHYSNET, _VNIC_TYPE, _TRUSTED) or (
                 key == _TRUSTED and value not in ('true', 'false')):
-            raise UnknownNetworkError(
+            raise errors.NotInCloudError(
                 f'--network {text}: {option!r} is not {_PHYSNET}=NAME, '
                 f'{_VNIC_TYPE}=TYPE or {_TRUSTED}=true or false')
         if key == _VNIC_TYPE and value not in VNIC_TYPES:
-            raise UnknownNetworkError(
+            raise errors.NotInCloudError(
                 f'--network {text}: {value!r} is not a vNIC type; there are: '
                 + ', '.join(VNIC_TYPES))
         options[key] = value
     if not name:
-        raise UnknownNetworkError(f'--network {text}: a name needed')
+        raise errors.NotInCloudError(f'--network {text}: a name needed')
     return name, options
 
 

@@ -11,6 +11,7 @@ import urllib.parse
 
 from openstack import connection as sdk_connection
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.model.requests import nova_account
 from nfv_sched.ops.simulator import nova_internals
@@ -20,17 +21,9 @@ _PATH = '/images'
 _PAGE = 1000
 
 
-class GlanceError(Exception):
-    """Glance cannot be read; the message has the reason."""
-
-
-class UnknownImageError(GlanceError):
-    """No image has the name or ID, or several have the name."""
-
-
 def connection(
 ) -> contextlib.AbstractContextManager[sdk_connection.Connection]:
-    return nova_account.connection('image', 'Glance', GlanceError)
+    return nova_account.connection('image', 'Glance', errors.CloudUnreadError)
 
 
 def properties(connection: sdk_connection.Connection,
@@ -38,10 +31,11 @@ def properties(connection: sdk_connection.Connection,
     """Return the properties of an image that Nova knows.
 
     :param name: its ID, or its name if no other image has it
-    :raises UnknownImageError: if no image or several match
-    :raises GlanceError: if Glance cannot be read
+    :raises NotInCloudError: if no image or several match
+    :raises CloudUnreadError: if Glance cannot be read
     """
-    with nova_account.reading(connection, 'the image API', GlanceError):
+    with nova_account.reading(
+            connection, 'the image API', errors.CloudUnreadError):
         image = _find(connection, name)
     texts = {key: value for key, value in image.items()
              if isinstance(value, str)}
@@ -55,11 +49,11 @@ def _find(connection: sdk_connection.Connection,
         if (image := _get(connection, f'{_PATH}/{name}')) is not None:
             return image
     if not (images := _list_images(connection, {'name': name})):
-        raise UnknownImageError(names.unknown('image', name, [
+        raise errors.NotInCloudError(names.unknown('image', name, [
             each['name'] or '' for each in _list_images(
                 connection, {'limit': str(_PAGE)})]))
     if len(images) > 1:
-        raise UnknownImageError(
+        raise errors.NotInCloudError(
             f'several images named {name!r}: ' +
             ', '.join(sorted(each['id'] for each in images)))
     return images[0]
@@ -77,7 +71,7 @@ def _get(connection: sdk_connection.Connection, path: str) -> ty.Any:
     if response.status_code == 404:
         return None
     if response.status_code != 200:
-        raise GlanceError(
+        raise errors.CloudUnreadError(
             f'the image API cannot be read: GET {path}: '
             f'{response.status_code} {response.reason}')
     return response.json()

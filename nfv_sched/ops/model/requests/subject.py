@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-
 """Resolve the subject of an explanation: a server, or new ones of a flavor."""
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +8,7 @@ import typing as ty
 from nova import exception
 
 from nfv_sched.base import strings
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
@@ -18,10 +18,6 @@ from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-
-
-class ExplainError(Exception):
-    """A request that cannot be explained."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +44,14 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
     :param state: the cloud that was started from the snapshot; changed
     :param name: UUID or name of the server
     :param networks: networks in place of its own, as for :func:`flavor`
-    :raises ExplainError: if there is no such server, or there are several, or
-        a network cannot be used
+    :raises NotInCloudError: if there is no such server, or there are several,
+        or a network cannot be used
     """
     this = find(cloud, name)
     simulated = _simulated(state, this)
     present = simulated.host.name if simulated.host is not None else None
-    named = _ports(cloud, state, networks)
+    named = assumed_ports.of_networks(
+        cloud, networks, state.network.security_groups(()))
     assumed = [*named.notes]
     own = assumed_ports.plugs(this, {
         network.id: network.name for network in cloud.networks or ()})
@@ -97,12 +94,13 @@ def _named(noun: str, name: str, items: Sequence[ty.Any]) -> ty.Any:
     named = [each for each in items if each.uuid == name] or [
         each for each in items if each.name == name]
     if not named:
-        raise ExplainError(names.unknown(
+        raise errors.NotInCloudError(names.unknown(
             noun, name, [each.name for each in items],
             [each.uuid for each in items]))
     if len(named) > 1:
-        raise ExplainError(f'several {noun}s named {name!r}: ' +
-                           ', '.join(each.uuid for each in named))
+        raise errors.NotInCloudError(
+            f'several {noun}s named {name!r}: ' +
+            ', '.join(each.uuid for each in named))
     return named[0]
 
 
@@ -132,19 +130,20 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
     :param networks: see
         :func:`nfv_sched.ops.model.requests.assumed_ports.of_networks`
     :param group: UUID or name of the server group
-    :raises ExplainError: if there is no such flavor or group, Nova does not
+    :raises NotInCloudError: if there is no such flavor or group, Nova does not
         know an image property, or the ports cannot be used
     """
     flavors = [each for each in cloud.flavors if name in (each.name, each.id)]
     if not flavors:
-        raise ExplainError(names.unknown(
+        raise errors.NotInCloudError(names.unknown(
             'flavor', name, [each.name for each in cloud.flavors]))
-    ports = _ports(cloud, state, networks)
+    ports = assumed_ports.of_networks(
+        cloud, networks, state.network.security_groups(()))
     if count > 1 and any(network.vnic_type != scenario.NORMAL
                          for network, _groups in ports.plugs):
-        raise ExplainError(
+        raise errors.NotInCloudError(
             'a request for several servers cannot have ports of SR-IOV')
-    check_image(image or {}, ExplainError)
+    check_image(image or {}, errors.NotInCloudError)
     assumed = list(ports.notes)
     usual_ports = None
     if not networks:
@@ -153,7 +152,8 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
     zones = {host.zone for host in cloud.hosts}
     # Nova also takes ZONE:HOST:NODE.
     if zone and zone.partition(':')[0] not in zones:
-        raise ExplainError(names.unknown('availability zone', zone, zones))
+        raise errors.NotInCloudError(
+            names.unknown('availability zone', zone, zones))
     default = nova_internals.CONF.default_schedule_zone
     if not zone and default:
         zone = default
@@ -190,12 +190,3 @@ def _without_ports(usual_ports: assumed_ports.NewPorts) -> str:
         return (f'{text}, while capacity list assumes {usual_ports.label}, '
                 f'{usual_ports.reason}; --network NET gives it one')
     return f'{text}, as {usual_ports.reason}; --network NET gives it one'
-
-
-def _ports(cloud: snapshot.Cloud, state: states.State,
-           texts: Sequence[str]) -> assumed_ports.NewPorts:
-    try:
-        return assumed_ports.of_networks(
-            cloud, texts, state.network.security_groups(()))
-    except assumed_ports.UnknownNetworkError as exc:
-        raise ExplainError(str(exc)) from exc

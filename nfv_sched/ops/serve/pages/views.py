@@ -107,7 +107,7 @@ class SnapshotPages:
         query = {key: value[:_LONGEST] for key, value in query.items()}
         try:
             template, content = self._page(path)(query)
-        except (errors.NotInCloudError, subjects.ExplainError) as exc:
+        except errors.NotInCloudError as exc:
             return html.message(http.HTTPStatus.NOT_FOUND, str(exc))
         except errors.UsageError as exc:
             return html.message(http.HTTPStatus.BAD_REQUEST, str(exc))
@@ -299,14 +299,9 @@ class SnapshotPages:
             raise errors.CloudUnreadError(
                 'the agents of Neutron are not known')
         plan = levelling.plans(self._cloud, room=view.free_ports(self._cloud))
-        end = time.monotonic() + CALCULATION_SECONDS
-
-        def update(_done: int, _total: int) -> None:
-            if time.monotonic() > end:
-                raise TimeoutError
-
         try:
-            return freed_capacity.with_gain(self._cloud, plan, update), True
+            return freed_capacity.with_gain(
+                self._cloud, plan, next_steps.limit(CALCULATION_SECONDS)), True
         except TimeoutError:
             return plan, False
 

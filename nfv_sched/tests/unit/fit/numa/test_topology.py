@@ -85,11 +85,11 @@ class TestHostCell(base.TestCase):
     def test_fields_that_old_releases_do_not_write(self):
         cell = topology.HostCell(objects.NUMACell(
             id=0, cpuset={0, 1}, memory=512))
-        self.assertEqual((2, 0, 0, 0, set(), ()), (
+        self.assertEqual((2, 0, 0, 0, set(), (), None), (
             cell.shared, cell.dedicated, cell.cpu_usage, cell.memory_usage,
-            cell.free_cpus, cell.pages))
-        self.assertEqual((frozenset(), False), cell.network)
-        self.assertIsNone(cell.socket)
+            cell.free_cpus, cell.pages, cell.socket))
+        self.assertEqual(((frozenset(), False),), topology.HostTopology(
+            (cell,)).networks.near)
 
     def test_odd(self):
         for fields in ({'id': 0}, {'id': 0, 'cpuset': {0}},

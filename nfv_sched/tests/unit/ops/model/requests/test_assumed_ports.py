@@ -3,6 +3,7 @@ import dataclasses
 
 from oslo_utils.fixture import uuidsentinel as uuids
 
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
@@ -178,7 +179,7 @@ class NetworksTest(base.TestCase):
                 ('mgmt,phsnet=x', 'physnet=NAME'),
                 ('mgmt,physnet', 'physnet=NAME'), (',physnet=x', 'name')):
             error = self.assertRaises(
-                assumed_ports.UnknownNetworkError, assumed_ports.of_networks,
+                errors.NotInCloudError, assumed_ports.of_networks,
                 self.cloud, [text])
             for word in words:
                 self.assertIn(word, str(error))
@@ -210,7 +211,7 @@ class NetworksTest(base.TestCase):
         self.assertEqual('1 normal, 1 normal@data',
                          assumed_ports.of_server(self.cloud.servers[1]).label)
         self.assertRaises(
-            assumed_ports.UnknownNetworkError, assumed_ports.of_server,
+            errors.NotInCloudError, assumed_ports.of_server,
             dataclasses.replace(self.cloud.servers[0], ports=None))
 
 

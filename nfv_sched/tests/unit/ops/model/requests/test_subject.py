@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-
 import dataclasses
 
 from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import anonymize
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.requests import assumed_ports
@@ -82,9 +82,8 @@ class SubjectTest(base.QuietTestCase):
                         self.found, state, 'x')),
                     ("no server group named 'x'", lambda: subject.flavor(
                         self.found, state, 'plain', group='x')),
-                    ('no network named .far', lambda:
-                        subject.flavor(
-                            self.found, state, 'plain', networks=['far'])),
+                    ('no network named .far', lambda: subject.flavor(
+                        self.found, state, 'plain', networks=['far'])),
                     ("'kind=x' is not", lambda: subject.flavor(
                         self.found, state, 'plain', networks=['n,kind=x'])),
                     ('no image property', lambda: subject.flavor(
@@ -92,7 +91,7 @@ class SubjectTest(base.QuietTestCase):
                     ('not take the image', lambda: subject.flavor(
                         self.found, state, 'plain',
                         image={'hw_numa_nodes': 'x'}))):
-                self.assertRaisesRegex(subject.ExplainError, name, about)
+                self.assertRaisesRegex(errors.NotInCloudError, name, about)
 
 
 class StoredRequestsTest(base.SimulatorTestCase):
