@@ -95,6 +95,11 @@ GAUGES = (
            'More servers of a flavor that fit in the cloud.'),
     Metric('nfv_sched_audit_findings', ('kind',),
            'What the audit finds not to be as it was promised or recorded.'),
+    Metric('nfv_sched_late_failures', ('reason',),
+           'Servers with a fault of the last hour that names a claim that '
+           'failed on nova-compute, or the end of all retries without one.'),
+    Metric('nfv_sched_retries', ('operation',),
+           'Attempts on nova-compute in the last hour after the first.'),
 )
 SNAPSHOT_TIME = Metric(
     'nfv_sched_snapshot_timestamp_seconds', (),
@@ -142,13 +147,17 @@ def families(
     *, findings: Iterable[audit_values.AuditedFinding] | None = (),
     rebalance: rebalance_document.Rebalance | None = None,
     losses: Sequence[plan_document.LostHost] = (),
+    late: Iterable[tuple[tuple[str, str], int]] = (),
 ) -> list[core.Metric]:
     """Return the metrics of a cloud.
 
     :param findings: of the audit; None if no host could be checked
     :param losses: effects of the loss of each host; empty if not requested
+    :param late: items of ``records.late_failures``
     """
     metrics: Figures = collections.defaultdict(collections.Counter)
+    for (name, label), count in late:
+        metrics[f'nfv_sched_{name}'][label,] = count
     if findings is not None:
         for kind in audit_values.KINDS:
             metrics['nfv_sched_audit_findings'][kind,] = 0
