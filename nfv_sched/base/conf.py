@@ -17,7 +17,7 @@ def _without_effect(kind: type[cfg.Opt], name: str, **options) -> cfg.Opt:
 The scheduler reads neither Neutron nor the ledger in the background any more.
 What it has to know comes with the allocation candidates of a request, and
 Placement accounts for ports and security-group rules.
-""", help='Without effect.', **options)
+""", help='Without effect, for a nova.conf of before.', **options)
 
 
 def _limit(name: str, default: float, text: str) -> cfg.FloatOpt:
