@@ -15,8 +15,7 @@ of ``nfv-sched-ledger``.
 def _without_effect(kind: type[cfg.Opt], name: str, **options) -> cfg.Opt:
     return kind(name, deprecated_for_removal=True, deprecated_reason="""
 The scheduler reads neither Neutron nor the ledger in the background any more.
-What it has to know comes with the allocation candidates of a request, and
-Placement accounts for ports and security-group rules.
+What it has to know comes with the allocation candidates of a request.
 """, help='Without effect, for a nova.conf of before.', **options)
 
 

@@ -6,7 +6,7 @@ aggregates and zones, but never UUIDs.
 """
 
 import collections
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import datetime
 import typing as ty
@@ -96,8 +96,7 @@ GAUGES = (
     Metric('nfv_sched_audit_findings', ('kind',),
            'What the audit finds not to be as it was promised or recorded.'),
     Metric('nfv_sched_late_failures', ('reason',),
-           'Servers with a fault of the last hour that names a claim that '
-           'failed on nova-compute, or the end of all retries without one.'),
+           'Servers that failed on nova-compute in the last hour, by fault.'),
     Metric('nfv_sched_retries', ('operation',),
            'Attempts on nova-compute in the last hour after the first.'),
 )
@@ -147,7 +146,7 @@ def families(
     *, findings: Iterable[audit_values.AuditedFinding] | None = (),
     rebalance: rebalance_document.Rebalance | None = None,
     losses: Sequence[plan_document.LostHost] = (),
-    late: Iterable[tuple[tuple[str, str], int]] = (),
+    late: Collection[tuple[tuple[str, str], int]] = (),
 ) -> list[core.Metric]:
     """Return the metrics of a cloud.
 
@@ -182,7 +181,9 @@ def families(
     for loss in losses:
         metrics['nfv_sched_failover_stranded_guests'][loss.host,] += len(
             loss.stranded)
-    return [_family(metric, metrics[metric.name]) for metric in GAUGES]
+    return [_family(metric, metrics[metric.name]) for metric in GAUGES
+            if late or metric.name not in (
+                'nfv_sched_late_failures', 'nfv_sched_retries')]
 
 
 def _host(metrics: Figures, host: document.HostDetails,
