@@ -304,8 +304,8 @@ def late_failures() -> Mapping[tuple[str, str], int]:
 
 def _late_failures(context) -> dict[tuple[str, str], int]:
     since = timeutils.utcnow() - datetime.timedelta(hours=1)
-    # NOTE: Only texts of faults tell that a claim has failed. A boot with a
-    # host left gets none, one without a fault that need not have the reason.
+    # NOTE: Only texts of faults tell that a claim has failed. A boot gets one
+    # when no host is left, and it need not have the reason.
     claim, retries = (kind.msg_fmt.partition('%')[0] for kind in (
         exception.ComputeResourcesUnavailable, exception.MaxRetriesExceeded))
     faults = _newest(models.InstanceFault, 'instance_uuid', 'message',
