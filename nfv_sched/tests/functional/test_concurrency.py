@@ -179,7 +179,8 @@ class LostRaceTest(LostRace, base.NFVCloudTestCase):
         with mock.patch.object(timeutils, 'utcnow', lambda: (
                 datetime.datetime.utcnow() + datetime.timedelta(hours=2))):
             self.assertLate(0, 0, 0)
-        with mock.patch.object(database, 'read_cells', lambda *_: ({}, [1])):
+        with mock.patch.object(database, 'read_cells', lambda *_: (
+                {'cell1': {('late_failures', 'claim'): 1}}, ['cell2'])):
             self.assertEqual({}, records.late_failures())
 
     def assertLate(self, *figures):

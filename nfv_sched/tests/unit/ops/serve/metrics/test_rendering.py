@@ -237,7 +237,6 @@ EXPORTED['nfv_sched_ledger_refused_total'] = {'status'}
 
 #: What Prometheus adds.
 TARGET = {'instance', 'job'}
-#: Where the samples say that the documentation is.
 DOCUMENTATION = 'https://nfv-sched.example.org/'
 
 
