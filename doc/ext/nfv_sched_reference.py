@@ -121,6 +121,7 @@ class Metrics(_Generated):
 
     def run(self):
         """The nodes of all metrics, with their labels."""
+        from nfv_sched.ledger import metrics as ledger_metrics
         from nfv_sched.ops.serve.metrics import rendering
         metrics = [*rendering.GAUGES, *(
             value for value in vars(rendering).values()
@@ -132,6 +133,10 @@ class Metrics(_Generated):
             labels = f'{{{",".join(metric.labels)}}}' if metric.labels else ''
             name = f'{metric.name}{"_total" if metric in counters else ""}'
             lines += [f'``{name}{labels}``', f'    {metric.text}', '']
+        for line in ledger_metrics.TEXT.splitlines():
+            if line.startswith('# HELP'):
+                name, text = line.split(maxsplit=3)[2:]
+                lines += [f'``{name}``', f'    {text}', '']
         return self.parsed(lines, rendering)
 
 

@@ -147,14 +147,12 @@ KINDS: dict[str, type] = {
 
 
 def line(value: Entry) -> str:
-    """Return an entry as a line of JSON, without its end."""
     name, = [name for name, kind in KINDS.items() if isinstance(value, kind)]
     return json.dumps({'version': VERSION, name: value}, default=_fields,
                       separators=(',', ':'))
 
 
 def _fields(value: ty.Any) -> dict[str, ty.Any]:
-    """Return the fields of a dataclass that have not their default."""
     return {field.name: content for field in dataclasses.fields(value)
             if (content := getattr(value, field.name)) not in (
                 field.default, {})}

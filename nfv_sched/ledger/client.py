@@ -15,6 +15,7 @@ from keystoneauth1 import loading as ks_loading
 
 from nfv_sched.base import http_limits
 from nfv_sched.base import strings
+from nfv_sched.ledger import metrics
 from nfv_sched.limits import names
 
 _GROUP = 'placement'  # section of nova.conf
@@ -221,7 +222,6 @@ class Client:
                 _text(trait) for trait in _list(answer['traits'])])
 
     def resource_classes(self) -> list[str]:
-        """Return all resource classes, also those without inventory."""
         return self._request('GET', '/resource_classes', read=lambda answer: [
             _text(each['name'])
             for each in _list(answer['resource_classes'])])
@@ -318,6 +318,9 @@ class Client:
             raise UnavailableError(
                 f'{method} {path}: {http_limits.reason(exc)}') from exc
         if response.status_code not in (200, 201, 204):
+            if method != 'GET':
+                with metrics.LOCK:
+                    metrics.REFUSED[response.status_code] += 1
             raise _error(method, path, response)
         if read is None:
             return None

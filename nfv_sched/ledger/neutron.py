@@ -215,7 +215,6 @@ class ReadingCheck:
             return False
 
     def forget(self) -> None:
-        """Accept the next reading, whatever it shows."""
         self._forgotten = True
 
 
@@ -406,7 +405,6 @@ class Reader:
     def _items_with(self, resource: str, fields: tuple[str, ...], name: str,
                     values: Collection[str],
                     *filters: tuple[str, str]) -> Iterator[dict]:
-        """Yield the items of a resource with one of some values in a field."""
         if not values:
             return
         for item in self.items(
@@ -521,7 +519,6 @@ class Reader:
 
     def _page(self, resource: str, query: list[tuple[str, str]],
               markers: list[str]) -> bytes:
-        """Return one page, after the first marker that still exists."""
         if not markers:
             return self._get(resource, query)
         for marker in markers[:-1]:
@@ -592,7 +589,6 @@ def _port(port: dict) -> tuple[str, str, str, str, tuple[str, ...], str]:
 
 
 def text_of(item: dict, field: str) -> str:
-    """Return a string field of an item; empty if missing or null."""
     if (value := item.get(field)) is None:
         return ''
     if not isinstance(value, str):
@@ -700,7 +696,6 @@ class Lookups:
         return answer[0] if answer else None
 
     def close(self) -> None:
-        """Close the connections that are not in use."""
         while self.readers:
             self.readers.pop().close()
 

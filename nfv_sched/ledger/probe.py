@@ -76,7 +76,6 @@ class _Client(client.Client):
             f'?required={NAME}') if _is_dead(provider.name)]
 
     def claim(self, consumer: str, provider: str) -> ClaimAnswer:
-        """Claim an amount of 1 for a consumer, as Nova does."""
         try:
             self._request('PUT', f'/allocations/{consumer}', {
                 'allocations': {provider: {'resources': {NAME: 1}}},
@@ -100,7 +99,6 @@ class _Client(client.Client):
                 self._request('DELETE', f'/allocations/{consumer}')
 
     def end(self) -> None:
-        """Remove resource class and trait, unless another probe uses them."""
         for path in f'/resource_classes/{NAME}', f'/traits/{NAME}':
             with contextlib.suppress(
                     client.NotFoundError, client.ConflictError,
@@ -109,7 +107,6 @@ class _Client(client.Client):
 
 
 def _is_dead(name: str) -> bool:
-    """Return True for a provider name of a probe that must have died."""
     began = name.removeprefix(PREFIX).partition('-')[0]
     return name.startswith(PREFIX) and began.isdigit() and (
         time.time() - int(began) > _DEAD)

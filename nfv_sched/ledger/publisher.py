@@ -28,7 +28,7 @@ hosts of a cell whose database does not answer.
 """
 
 import collections
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent import futures
 import contextlib
 import dataclasses
@@ -44,6 +44,7 @@ from oslo_log import log as logging
 from nfv_sched.base import strings
 from nfv_sched.ledger import client as ledger_client
 from nfv_sched.ledger import inventory as ledger_inventory
+from nfv_sched.ledger import metrics
 from nfv_sched.ledger import neutron
 from nfv_sched.ledger import nodes as ledger_nodes
 from nfv_sched.limits import names as ledger_names
@@ -100,7 +101,6 @@ class HostReport(ty.NamedTuple):
 
     @property
     def overdrawn(self) -> str:
-        """Classes with more allocated than the limit, as text."""
         return ', '.join(
             f'{account.allocated} {_word(name)} of {account.limit:g}'
             for name, account in self.accounts.items() if account.overdrawn)
@@ -187,7 +187,6 @@ class Publisher:
         self._left_out: frozenset[str] = frozenset()
 
     def close(self) -> None:
-        """Close all connections; the next round opens new ones."""
         client, self._client = self._client, None
         reader, self._reader = self._reader, None
         for connection in filter(None, (client, reader)):
@@ -195,7 +194,6 @@ class Publisher:
         self._defined = False
 
     def forget(self) -> None:
-        """Accept the next data from Neutron, whatever they show."""
         self._doubts.forget()
 
     def round(self, dry_run: bool = False) -> RoundReport:
@@ -246,24 +244,25 @@ class Publisher:
                 name for host_nodes in self._nodes.values()
                 for name in host_nodes.totals or ())
         host_limits = nfv_limits.by_host(nfv_limits.defaults(self._conf))
-        # In this thread, so that bad values of an aggregate are logged once.
-        tasks = [(node, published.get(node.uuid), host_limits.for_host(node))
-                 for node in readable]
         present = {node.uuid for node in nodes}
-        # The compute nodes of a cell that does not answer would look as if
-        # they were gone.
-        gone = [] if failures else [
-            provider for compute, provider in published.items()
-            if compute not in present]
-        reports = self._map_in_threads(
-            lambda provider: self._retire(provider, dry_run), gone, began)
-        reports += self._map_in_threads(
-            lambda task: self._leave_out(*task, dry_run), [
-                (host, note, [published[node.uuid] for node in host_nodes
-                              if node.uuid in published])
-                for host, note, host_nodes in left_out], began)
-        reports += self._map_in_threads(
-            lambda task: self._host(*task, dry_run), tasks, began)
+        reports: list[HostReport] = []
+        # In this thread, so that bad values of an aggregate are logged once.
+        for tasks in (
+            # The compute nodes of a cell that does not answer would look as if
+            # they were gone.
+            [] if failures else [
+                (provider.name, self._retire, provider)
+                for compute, provider in published.items()
+                if compute not in present],
+            [(host, self._leave_out, host, note, [
+                published[node.uuid] for node in host_nodes
+                if node.uuid in published])
+             for host, note, host_nodes in left_out],
+            [(node.host, self._host, node, published.get(node.uuid),
+              host_limits.for_host(node)) for node in readable],
+        ):
+            reports += self._map_in_threads(
+                lambda task: self._report(*task, dry_run), tasks, began)
         self._forget({ledger_names.provider_uuid(node.uuid)
                       for node in chosen})
         reports.sort(key=lambda report: report.host)
@@ -272,12 +271,7 @@ class Publisher:
     def _attribute(
         self, nodes: list[database.ComputeNode],
     ) -> tuple[list[database.ComputeNode], list[str]]:
-        """Attribute the ports on the hosts to servers, by Nova's database.
-
-        :returns: (the compute nodes of cells that can be read, error texts of
-            the other cells)
-        :raises RoundError: if no cell can be read
-        """
+        """Attribute ports to servers; return what can be read, and errors."""
         ports = self._ports = self._snapshot.switch_ports()
         try:
             self._servers, unread = records.plugged_servers(
@@ -308,7 +302,6 @@ class Publisher:
     ) -> tuple[dict[str, dict[str, dict[str, int]]], dict[str, str]]:
         """Return what servers have pinned, by host, server and resource class.
 
-        :param servers: UUIDs of the servers to read; None for all
         :returns: also UUID of a cell that cannot be read -> error text
         """
         stored, unread = records.pinned_cells(nodes, servers)
@@ -362,7 +355,6 @@ class Publisher:
     def _map_in_threads(self, function, items: list, began: float) -> list:
         """Call a function with each item in threads; return results unordered.
 
-        :param began: of the round, seconds of ``time.monotonic()``
         :raises RoundError: if the publisher is stopped
         """
         results: list = []
@@ -393,6 +385,28 @@ class Publisher:
                     future.cancel()
         return results
 
+    def _report(self, host: str, function: Callable[..., HostReport],
+                *args: ty.Any) -> HostReport:
+        try:
+            return function(*args)
+        # Ends the round: otherwise each of a thousand hosts would wait for its
+        # time-out.
+        except (ledger_client.UnavailableError, neutron.NeutronError,
+                neutron.Stopped):
+            raise
+        except ledger_client.NoParentError as exc:
+            return HostReport(host, Action.WAITING, {}, str(exc))
+        except ledger_client.PlacementError as exc:
+            return HostReport(host, Action.FAILED, {}, str(exc))
+        except Exception as exc:
+            # It may be the same for all hosts, so only one trace is logged.
+            if not self._traced.is_set():
+                self._traced.set()
+                LOG.exception('Host %s', host)
+            return HostReport(host, Action.FAILED, {},
+                              f'{type(exc).__name__}: '
+                              f'{strings.mask_secrets(str(exc))}')
+
     def _retire(self, provider: ledger_client.ProviderRow,
                 dry_run: bool) -> HostReport:
         """Remove a provider from the ledger whose compute node is gone.
@@ -414,10 +428,6 @@ class Publisher:
                 if remaining != inventories:
                     self._client.replace(provider.uuid, generation, remaining)
                 self._client.unmark(provider.uuid)
-        # Ends the round: otherwise each of a thousand hosts would wait for its
-        # time-out.
-        except ledger_client.UnavailableError:
-            raise
         except ledger_client.InUseError:
             return HostReport(provider.name, Action.IN_USE, {},
                               'the compute node is gone, allocations are not')
@@ -425,25 +435,16 @@ class Publisher:
             return HostReport(provider.name, Action.LATER, {}, str(exc))
         except ledger_client.NotFoundError:
             pass
-        except ledger_client.PlacementError as exc:
-            return HostReport(provider.name, Action.FAILED, {}, str(exc))
         return HostReport(provider.name, Action.REMOVED, {},
                           'the compute node is gone')
 
     def _leave_out(self, host: str, note: str,
                    published: list[ledger_client.ProviderRow],
                    dry_run: bool) -> HostReport:
-        """Remove the providers of a host that is left out from the ledger."""
         # Servers may still have allocations, so the inventories stay.
-        try:
-            for provider in () if dry_run else published:
+        for provider in () if dry_run else published:
+            with contextlib.suppress(ledger_client.NotFoundError):
                 self._client.unmark(provider.uuid)
-        except ledger_client.UnavailableError:
-            raise
-        except ledger_client.NotFoundError:
-            pass
-        except ledger_client.PlacementError as exc:
-            return HostReport(host, Action.FAILED, {}, str(exc))
         return HostReport(host, Action.LEFT_OUT, {}, note)
 
     def _host(self, node: database.ComputeNode,
@@ -460,34 +461,18 @@ class Publisher:
             return HostReport(
                 node.host, Action.UNCHANGED, last_result.accounts)
         returned: collections.Counter[str] = collections.Counter()
-        try:
-            for attempt in range(_ATTEMPTS):
-                if attempt:
-                    # Servers that arrive on a busy host raise the generation
-                    # meanwhile.
-                    self._stopped.wait(random.uniform(0, 0.05 * attempt))
-                try:
-                    return self._attempt(
-                        node, provider, load, last_result, host_limits,
-                        returned, dry_run)
-                except ledger_client.ConflictError as exc:
-                    conflict = exc
-            raise conflict
-        except (ledger_client.UnavailableError, neutron.NeutronError,
-                neutron.Stopped):
-            raise
-        except ledger_client.NoParentError as exc:
-            return HostReport(node.host, Action.WAITING, {}, str(exc))
-        except ledger_client.PlacementError as exc:
-            return HostReport(node.host, Action.FAILED, {}, str(exc))
-        except Exception as exc:
-            # It may be the same for all hosts, so only one trace is logged.
-            if not self._traced.is_set():
-                self._traced.set()
-                LOG.exception('Host %s', node.host)
-            return HostReport(node.host, Action.FAILED, {},
-                              f'{type(exc).__name__}: '
-                              f'{strings.mask_secrets(str(exc))}')
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                # Servers that arrive on a busy host raise the generation
+                # meanwhile.
+                self._stopped.wait(random.uniform(0, 0.05 * attempt))
+            try:
+                return self._attempt(
+                    node, provider, load, last_result, host_limits,
+                    returned, dry_run)
+            except ledger_client.ConflictError as exc:
+                conflict = exc
+        raise conflict
 
     def _attempt(self, node: database.ComputeNode,
                  provider: ledger_client.ProviderRow | None,
@@ -732,7 +717,7 @@ class Publisher:
 
     def _migrations(self, node: database.ComputeNode,
                     consumers: list[str]) -> dict[str, str]:
-        """Return the consumers that are migrations: UUID -> server UUID."""
+        """Return migration UUID -> server UUID."""
         instances = {}
         for consumer in consumers:
             if (instance := self._instances.get(consumer)) is None:
@@ -752,7 +737,6 @@ class Publisher:
 
 
 def excess(accounts: Mapping[str, ledger_inventory.Account]) -> str:
-    """Return usage and limit of classes above their limit; empty if none."""
     return '; '.join(
         f'{account.allocated + account.unallocated} {_WORDS[name]}, limit '
         f'{account.limit:g}' for name, account in accounts.items()
@@ -802,6 +786,7 @@ class Keeper:
         self._conf = conf
         self._failures = 0  # since the last successful round
         self._failing_since = 0.0  # seconds of time.monotonic()
+        self._latest = 0.0  # when the last round began that was complete
         self._stopped = threading.Event()
         self._interval = conf.nfv_sched.ledger_publish_interval
         self._cells: list[str] = []
@@ -809,11 +794,9 @@ class Keeper:
         self._over: frozenset[str] = frozenset()
 
     def stop(self) -> None:
-        """Make :meth:`run` return after the requests in progress."""
         self._stopped.set()
 
     def resume(self) -> None:
-        """Let :meth:`run` be called again after :meth:`stop`."""
         self._stopped.clear()
 
     def run(self) -> None:
@@ -832,16 +815,25 @@ class Keeper:
                     self._went_wrong(exc, began)
                 else:
                     self._went_well(round_report)
+                self._write_metrics()
                 self._stopped.wait(self._pause(time.monotonic() - began))
 
     def _pause(self, took: float) -> float:
-        """Return the seconds to the next round; the last took ``took``."""
         pause = max(self._interval - took, took)
         if self._failures:
             pause = min(self.FIRST_PAUSE * 2 ** min(self._failures - 1, 32),
                         max(self._interval, self.FIRST_PAUSE))
         # So that processes that started together do not read all at once.
         return pause * random.uniform(0.9, 1.1)
+
+    def _write_metrics(self) -> None:
+        try:
+            path = self._conf.nfv_sched.ledger_metrics
+            # The file of an earlier process tells more until a success.
+            if path and self._latest:
+                metrics.write(path, self._latest)
+        except (OSError, cfg.Error) as exc:
+            LOG.warning('The metrics cannot be written: %s', exc)
 
     def _went_wrong(self, exc: Exception, began: float) -> None:
         self._failures += 1
@@ -869,6 +861,8 @@ class Keeper:
         self._cells = round_report.failures
         counts = collections.Counter(
             report.action for report in round_report.hosts)
+        if not round_report.failed:
+            self._latest = time.time() - round_report.took
         changed = any(counts[action] for action in (
             Action.CREATED, Action.CHANGED, Action.REMOVED))
         LOG.log(

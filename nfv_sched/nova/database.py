@@ -96,7 +96,6 @@ def _no_text(args: Iterable[str], prog: str) -> str:
 
 
 def register_profiler() -> None:
-    """Register osprofiler's options, which Nova reads for its databases."""
     if (profiler := importutils.try_import('osprofiler.opts')) is not None:
         profiler.set_defaults(CONF)
 
@@ -218,7 +217,6 @@ def read_cells(cells: Iterable, read: Callable[[ty.Any], ty.Any],
 
 
 def all_cells(context) -> list:
-    """Return a ``CellMapping`` each, with the configured database account."""
     cells = list(objects.CellMappingList.get_all(context))
     for cell in cells:
         # Nothing is sent to the message queue of a cell, but with a wrong URL
@@ -260,33 +258,28 @@ def numa_topology(node: ComputeNode):
 
 
 def flavors():
-    """Return all flavors of the cloud, private ones included."""
     from nova import context as nova_context
     return objects.FlavorList.get_all(nova_context.get_admin_context())
 
 
 def moving_instance(cell, migration: str) -> str | None:
-    """Return the UUID of the server of a migration; None if it is unknown."""
-    from nova import context as nova_context
-    with nova_context.target_cell(
-            nova_context.get_admin_context(), cell) as context:
-        try:
-            return objects.Migration.get_by_uuid(
-                context, migration).instance_uuid
-        except exception.MigrationNotFound:
-            return None
+    row = _get(cell, objects.Migration, migration)
+    return row and row.instance_uuid
 
 
 def is_idle(cell, instance: str) -> bool:
     """Return whether a server is gone, or has no task and is not built."""
     from nova.compute import vm_states
+    server = _get(cell, objects.Instance, instance, expected_attrs=[])
+    return server is None or (
+        server.task_state is None and server.vm_state != vm_states.BUILDING)
+
+
+def _get(cell, kind, uuid: str, **options):
     from nova import context as nova_context
     with nova_context.target_cell(
             nova_context.get_admin_context(), cell) as context:
         try:
-            server = objects.Instance.get_by_uuid(
-                context, instance, expected_attrs=[])
-        except exception.InstanceNotFound:
-            return True
-        return (server.task_state is None
-                and server.vm_state != vm_states.BUILDING)
+            return kind.get_by_uuid(context, uuid, **options)
+        except exception.NotFound:
+            return None

@@ -60,9 +60,8 @@ INTERFACES = (
          ('filter_obj_list', 'spec_obj')),
     Used('nova.scheduler.filters', 'BaseHostFilter.run_filter_for_index',
          _ALL, ('index',)),
-    Used('nova.scheduler.weights', 'BaseHostWeigher', _WEIGHERS),
-    Used('nova.scheduler.weights', 'HostWeightHandler', _WEIGHERS),
-    Used('nova.scheduler.weights', 'WeighedHost', _WEIGHERS),
+    *(Used('nova.scheduler.weights', name, _WEIGHERS) for name in (
+        'BaseHostWeigher', 'HostWeightHandler', 'WeighedHost')),
     Used('nova.weights', 'normalize', _WEIGHERS,
          ('weight_list', 'minval', 'maxval')),
     Used('nova.scheduler.utils', 'get_weight_multiplier', _WEIGHERS,

@@ -89,7 +89,6 @@ class FollowedRequest:
 
     @property
     def filtered(self) -> bool:
-        """Whether Nova has looked for a host among the candidates."""
         return bool(self.runs) or self.answered and self.candidates
 
     @property
@@ -144,7 +143,6 @@ def _request(is_wanted: Callable[[], bool],
              refused: Callable[[FollowedRequest, str], None],
              tenant_reason: Callable[[ty.Any], str],
              method: Callable, manager, *args, **kwargs):
-    """Call ``SchedulerManager.select_destinations``, and follow it."""
     has_journal = False
     try:
         has_journal = is_wanted()
@@ -201,7 +199,6 @@ def _set_reason(tenant_reason: Callable[[ty.Any], str], spec_obj,
 
 def _query(answered: Callable[[ty.Any, ty.Any], None], method: Callable,
            *args, **kwargs):
-    """Call ``SchedulerReportClient.get_allocation_candidates``."""
     answer = method(*args, **kwargs)
     if (followed := _followed_request()) is not None:
         try:

@@ -21,7 +21,9 @@ from nova.db.api import api as api_db
 from nova.db.api import models as api_models
 from nova.db.main import api
 from nova.db.main import models
+from nova import exception
 from nova import servicegroup
+from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nfv_sched.nova import database
@@ -33,6 +35,12 @@ _VALUES = 500
 # A migration with such a status uses no resources any more.
 _OVER = ('confirmed', 'reverted', 'error', 'failed', 'completed',
          'cancelled', 'done')
+# Newest rows of a table without an index of times that are looked through.
+_NEWEST = 10000
+# Event of nova-compute, one for each attempt -> what is attempted.
+_ATTEMPTS = {'compute__do_build_and_run_instance': 'boot',
+             'compute_prep_resize': 'resize',
+             'compute_check_can_live_migrate_destination': 'live-migration'}
 _IMAGE = 'image_'  # prefix of keys of system_metadata
 _NAME = 'nova_object.name'
 _DATA = 'nova_object.data'
@@ -94,7 +102,6 @@ class Cells:
         self.empty = all(cell.is_cell0() for cell in self._cells.values())
 
     def _read(self, read: Callable, cells: Iterable[str]) -> dict[str, ty.Any]:
-        """Return UUID -> result for each cell that answers."""
         results, unread = database.read_cells(
             [self._cells[uuid] for uuid in cells if uuid in self._cells],
             read, self._context)
@@ -115,7 +122,6 @@ class Cells:
             yield from rows
 
     def is_up(self, service) -> bool:
-        """Return whether a service reports, and is not forced down."""
         return self._groups.service_is_up(dict(service._mapping))
 
     def servers(self, progress: Progress) -> Iterator[ServerRow]:
@@ -169,7 +175,6 @@ def _api_rows(query) -> list:
 
 
 def _rows_with(context, query, column, values: Iterable[str]) -> Iterator:
-    """Yield the rows of a query that have one of some values in a column."""
     for part in _chunks(values):
         yield from _rows(context, query.where(column.in_(part)))
 
@@ -277,6 +282,51 @@ def _last_moves(context, hosts: Mapping[str, str | None],
         if row.source_compute != hosts[uuid]:
             last_moves[uuid] = max(row.began, last_moves.get(uuid, row.began))
     return last_moves
+
+
+def late_failures() -> Mapping[tuple[str, str], int]:
+    """Count what failed on nova-compute in the last hour.
+
+    :returns: by name and label of the metric; empty if a cell cannot be read
+    """
+    total: collections.Counter[tuple[str, str]] = collections.Counter()
+    results, unread = database.read_cells(database.all_cells(
+        nova_context.get_admin_context()), _late_failures)
+    for counts in results.values():
+        total.update(counts)
+    return {} if unread else total
+
+
+def _late_failures(context) -> dict[tuple[str, str], int]:
+    since = timeutils.utcnow() - datetime.timedelta(hours=1)
+    # NOTE: Only texts of faults tell that a claim has failed. A boot gets one
+    # when no host is left, and it need not have the reason.
+    claim, retries = (kind.msg_fmt.partition('%')[0] for kind in (
+        exception.ComputeResourcesUnavailable, exception.MaxRetriesExceeded))
+    faults = _newest(models.InstanceFault, 'instance_uuid', 'message',
+                     'created_at')
+    is_claim = faults.message.contains(claim, autoescape=True)
+    (claims, given_up), = _rows(context, sa.select(*(
+        sa.func.count(sa.case((kind, faults.instance_uuid)).distinct())
+        for kind in (is_claim, sa.and_(
+            faults.message.startswith(retries, autoescape=True),
+            sa.not_(is_claim))))).where(faults.created_at >= since))
+    events = _newest(models.InstanceActionEvent, 'event', 'action_id',
+                     'start_time')
+    repeated = dict(map(tuple, _rows(context, sa.select(
+        events.event, sa.func.count() - sa.func.count(
+            events.action_id.distinct())).where(
+                events.event.in_(_ATTEMPTS), events.start_time >= since
+    ).group_by(events.event))))
+    return {('late_failures', 'claim'): claims,
+            ('late_failures', 'retries'): given_up,
+            **{('retries', name): repeated.get(event, 0)
+               for event, name in _ATTEMPTS.items()}}
+
+
+def _newest(model, *columns: str):
+    return sa.select(*(getattr(model, name) for name in columns)).order_by(
+        model.id.desc()).limit(_NEWEST).subquery().c
 
 
 def plugged_servers(
@@ -425,7 +475,6 @@ def _by_first(query) -> Mapping[ty.Any, list]:
 
 
 def aggregates() -> list[dict[str, ty.Any]]:
-    """Return name, uuid, metadata and hosts of all host aggregates."""
     table = api_models.Aggregate.__table__
     rows = _api_rows(sa.select(
         table.c.id, table.c.name, table.c.uuid).order_by(table.c.id))
@@ -450,7 +499,6 @@ def mapped_hosts() -> dict[str, str]:
 
 
 def groups() -> list[dict[str, ty.Any]]:
-    """Return uuid, name, policy, rules and members of all server groups."""
     group = api_models.InstanceGroup.__table__
     policy = api_models.InstanceGroupPolicy.__table__
     member = api_models.InstanceGroupMember.__table__
@@ -483,5 +531,4 @@ def flavors() -> list[dict[str, ty.Any]]:
 
 
 def iso(moment: datetime.datetime | None, timespec: str = 'seconds') -> str:
-    """Return a UTC time of the database in ISO 8601; '' for None."""
     return '' if moment is None else f'{moment.isoformat("T", timespec)}Z'

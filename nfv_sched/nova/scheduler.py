@@ -58,7 +58,6 @@ def weight_multiplier(host_state, name: str, default: float) -> float:
 
 def normalized_weights(raw: list[float], minval: float | None,
                        maxval: float | None) -> list[float]:
-    """Return weights as Nova normalizes them before it multiplies them."""
     from nova import weights
     return list(weights.normalize(raw, minval, maxval))
 
@@ -145,18 +144,15 @@ def extra_spec_validator_class():
 
 
 def known_extra_specs() -> set[str]:
-    """Return the extra specs that Nova validates; may raise any error."""
     from nova.api.validation.extra_specs import validators
     return set(validators.VALIDATORS)
 
 
 def enabled_filters() -> list[str]:
-    """Return the enabled filters, in the order in which Nova runs them."""
     return CONF.filter_scheduler.enabled_filters
 
 
 def packs_numa_cells() -> bool:
-    """Return whether Nova fills the most used NUMA cell of a host first."""
     # The option is one of nova-compute. The scheduler predicts the claim by
     # its own nova.conf, which must have the same value.
     return CONF.compute.packing_host_numa_cells_allocation_strategy

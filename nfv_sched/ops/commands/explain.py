@@ -230,7 +230,7 @@ was not, 1 if something could not be read, 2 if the command line is wrong.
         lists_all = parsed_args.server is None
         if not (directories := parsed_args.journal):
             source.configure(base.configuration(parsed_args), databases=False)
-            directories = [source.journal_folder()]
+            directories = [source.option('decision_journal')]
             if not directories[0]:
                 raise errors.CloudUnreadError(
                     'there is no journal: [nfv_sched] decision_journal is '

@@ -302,11 +302,11 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
             _UNUSABLE + ' '.join(str(exc).split())) from exc
 
 
-def journal_folder() -> str | None:
+def option(name: str) -> str | None:
     from nfv_sched.base import conf
     from nfv_sched.nova import database
     conf.register_opts(database.CONF)
-    return database.CONF.nfv_sched.decision_journal
+    return database.CONF.nfv_sched[name]
 
 
 def database_error(exc: Exception) -> errors.CloudUnreadError:

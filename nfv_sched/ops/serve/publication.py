@@ -134,7 +134,6 @@ def _no_snapshot(
 
 
 def _answer(published: PublishedSnapshot, etags: str) -> server.Answer:
-    """Return the snapshot, or that it has not changed."""
     headers = {
         'ETag': published.etag,
         'Last-Modified': email.utils.formatdate(

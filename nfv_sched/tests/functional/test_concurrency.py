@@ -8,10 +8,15 @@ that loses a race for the last place must not land elsewhere.
 """
 
 from concurrent import futures
+import datetime
 import sys
 import threading
 from unittest import mock
 
+from oslo_utils import timeutils
+
+from nfv_sched.nova import database
+from nfv_sched.nova import records
 from nfv_sched.tests.functional import base
 
 THREADS = 12
@@ -159,11 +164,29 @@ class LostRaceTest(LostRace, base.NFVCloudTestCase):
             with self.row(title):
                 server = self.boot_and_lose(flavor, 'host1')
                 self.assertPlaced(server, [1], 'host2')
+        self.assertLate(0, 0, 2)
 
     def test_strict_guest_does_not_land_elsewhere(self):
         """Node 0 of the only host is free; it is not for this guest."""
         self.start_host('host1', switch=[1])
         self.assertLost(self.boot_and_lose(self.strict, 'host1'))
+        # Nova does not store why the claim on the last host failed.
+        self.assertLate(0, 1, 0)
+        self.flags(max_attempts=1, group='scheduler')
+        self.delete_all()
+        self.assertLost(self.boot_and_lose(self.strict, 'host1'))
+        self.assertLate(1, 1, 0)
+        with mock.patch.object(timeutils, 'utcnow', lambda: (
+                datetime.datetime.utcnow() + datetime.timedelta(hours=2))):
+            self.assertLate(0, 0, 0)
+        with mock.patch.object(database, 'read_cells', lambda *_: (
+                {'cell1': {('late_failures', 'claim'): 1}}, ['cell2'])):
+            self.assertEqual({}, records.late_failures())
+
+    def assertLate(self, *figures):
+        """Check claims, retries that ended, boots that were tried again."""
+        self.assertEqual(
+            (*figures, 0, 0), tuple(records.late_failures().values()))
 
 
 class LostDevices(LostRace, base.PCI):

@@ -8,6 +8,7 @@ hosts where the test wants them.
 
 import contextlib
 import io
+import pathlib
 import threading
 import time
 
@@ -19,6 +20,7 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nfv_sched.cmd import ledger as command
 from nfv_sched.ledger import client as ledger_client
+from nfv_sched.ledger import metrics
 from nfv_sched.ledger import publisher
 from nfv_sched.limits import names
 from nfv_sched.tests.functional import base
@@ -859,6 +861,25 @@ class FailureTest(LedgerTestCase):
         self.wait_until(lambda: self.inventory('host2') == (10, 2))
         self.wait_until(lambda: self.inventory('host1') == (10, 5))
         self.wait_until(lambda: 'kept up to date again' in self.log.output)
+
+    def test_metrics(self):
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'prom'
+        self.flags(ledger_metrics=str(path), group='nfv_sched')
+        metrics.REFUSED.clear()
+        self.start_host('host1')
+        conflicts = [409]
+        self.placement_api.fault = lambda method, path: (
+            conflicts.pop() if path.endswith('/inventories')
+            and method == 'PUT' and conflicts else None)
+        self.keep()
+        self.wait_until(path.exists)
+        self.neutron_api.stop()
+        self.wait_until(lambda: 'cannot be brought' in self.log.output)
+        written = path.read_text()
+        # The second attempt finds that the provider exists.
+        self.assertIn('ledger_refused_total{status="409"} 2', written)
+        time.sleep(0.5)  # what is published grows old
+        self.assertEqual(written, path.read_text())
 
     def test_placement(self):
         self.start_host('host1')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``nfv-sched metrics``, as a service reads a cloud."""
 
+import os
 import signal
 import time
 import urllib.request
@@ -27,6 +28,11 @@ class ServiceTest(test_ledger_process.ProcessTestCase):
             ).values(cpu_allocation_ratio=4.0, ram_allocation_ratio=1.0,
                      disk_allocation_ratio=1.0))
         engine.dispose()
+        with open(self.conf, 'a') as conf:
+            conf.write(f'ledger_metrics = {self.directory}/ledger.prom\n')
+        began = time.time()
+        self.wait_until(self.start(), lambda: os.path.exists(
+            f'{self.directory}/ledger.prom'))
         process = self.start('metrics', '--listen', '127.0.0.1:0',
                              '--interval', '1',
                              module='nfv_sched.ops.cli.base')
@@ -46,6 +52,9 @@ class ServiceTest(test_ledger_process.ProcessTestCase):
                         if key[0] == 'nfv_sched_host_info'])
         self.assertEqual(
             3, found['nfv_sched_network_services', 'host1', 'dhcp'])
+        self.assertLess(
+            began, found['nfv_sched_ledger_timestamp_seconds',])
+        self.assertEqual(0, found['nfv_sched_late_failures', 'claim'])
         process.send_signal(signal.SIGTERM)
         _out, err = process.communicate(timeout=300)
         self.assertEqual((0, ''), (

@@ -162,7 +162,6 @@ def _credentials(header: str) -> tuple[bytes, bytes, bytes]:
 
 
 def _names(certificate: Mapping[str, ty.Any]) -> set[bytes]:
-    """Return the names in a certificate: common, of hosts, of mailboxes."""
     names = [value for part in certificate.get('subject', ())
              for key, value in part if key == 'commonName']
     names += [value for kind, value in certificate.get('subjectAltName', ())

@@ -2,7 +2,7 @@
 """Read the cloud and work out its metrics."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import copy
 import logging
@@ -12,8 +12,10 @@ import typing as ty
 import zlib
 
 import prometheus_client
+from prometheus_client import core
 from prometheus_client import exposition
 from prometheus_client import parser
+from prometheus_client import registry
 
 from nfv_sched.base import files
 from nfv_sched.base import strings
@@ -31,6 +33,8 @@ LOG = logging.getLogger(__name__)
 
 #: Larger values are neither times, up to the year 9999, nor counts.
 _LATEST = 253402300800
+# What a file raises that cannot be read, or has no metrics.
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zlib.error)
 
 
 class Collection:
@@ -47,16 +51,22 @@ class Collection:
         self._tally = reading.Tally()
         self._journal = parsed_args.journal
         self._read: Callable[[], snapshot.Cloud]
+        self.collector = rendering.Collector(time.time)
+        self.registry = prometheus_client.CollectorRegistry()
+        self.registry.register(self.collector)
+        self._late_failures: Callable[
+            [], Mapping[tuple[str, str], int]] = dict
         if parsed_args.source is not None:
             self._read = lambda: source.load(
                 parsed_args.source, parsed_args.config_file)
         else:
             self._read = source.reader(base.configuration(parsed_args))
+            from nfv_sched.nova import records
+            self._late_failures = records.late_failures
+            if ledger := source.option('ledger_metrics'):
+                self.registry.register(_LedgerFile(ledger))
             if self._journal is None:
-                self._journal = source.journal_folder()
-        self.collector = rendering.Collector(time.time)
-        self.registry = prometheus_client.CollectorRegistry()
-        self.registry.register(self.collector)
+                self._journal = source.option('decision_journal')
 
     def render(self, accept: str) -> tuple[str, bytes]:
         """Return type and text of the metrics, for a header ``Accept``."""
@@ -93,15 +103,13 @@ class Collection:
         """Continue the counters of a file, which may be missing."""
         tally = reading.Tally()
         try:
-            for family in parser.text_string_to_metric_families(
-                    files.read(path).decode()):
+            for family in _families_in(path):
                 for sample in family.samples:
                     if 0 <= sample.value < _LATEST:  # not NaN
                         self._resume_sample(tally, family.name, sample)
         except FileNotFoundError:
             return
-        except (OSError, ValueError, KeyError, EOFError,
-                zlib.error) as exc:
+        except _UNREADABLE as exc:
             LOG.warning('%s is replaced, and its counts are lost: %s',
                         path, strings.one_line(exc))
             return
@@ -175,7 +183,22 @@ class Collection:
                     host.name for host in cloud.hosts)), update=update).hosts
         return rendering.families(
             cloud, view.views(cloud), counted,
+            late=self._late_failures().items(),
             findings=(all_checks.findings(cloud) if hosts.names_unread(cloud)
                       else None),
             rebalance=levelling.plans(cloud, room=view.free_ports(cloud)),
             losses=losses)
+
+
+class _LedgerFile(registry.Collector):
+    def __init__(self, path: str):
+        self._path = path
+
+    def collect(self) -> Iterator[core.Metric]:
+        with contextlib.suppress(*_UNREADABLE):
+            yield from _families_in(self._path)
+
+
+def _families_in(path: str) -> list[core.Metric]:
+    return list(parser.text_string_to_metric_families(
+        files.read(path).decode()))

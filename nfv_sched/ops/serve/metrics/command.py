@@ -14,8 +14,7 @@ from nfv_sched.ops.serve.metrics import service
 
 _EPILOG = f"""\
 Without --listen the cloud is read once: run the command by a timer. With
---listen requests get the figures of the last reading. If one fails, they stay,
-and nfv_sched_snapshot_age_seconds and nfv_sched_collection_errors_total grow.
+--listen requests get the figures of the last reading; if one fails, they stay.
 
 nfv_sched_refusals_total, and counts in shadow, are of the decision journal on
 this host: with --textfile all, with --listen those since the start.
@@ -32,7 +31,7 @@ class ServeMetrics(base.Command):
     """Export metrics of the cloud for Prometheus.
 
     They are of host NUMA nodes, hosts, flavors, agents of Neutron, findings of
-    the audit, and refusals and outcomes in shadow in the decision journal.
+    the audit, refusals and retries, and of the ledger.
     """
 
     epilog = _EPILOG

@@ -6,7 +6,7 @@ aggregates and zones, but never UUIDs.
 """
 
 import collections
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import datetime
 import typing as ty
@@ -95,6 +95,10 @@ GAUGES = (
            'More servers of a flavor that fit in the cloud.'),
     Metric('nfv_sched_audit_findings', ('kind',),
            'What the audit finds not to be as it was promised or recorded.'),
+    Metric('nfv_sched_late_failures', ('reason',),
+           'Servers that failed on nova-compute in the last hour, by fault.'),
+    Metric('nfv_sched_retries', ('operation',),
+           'Attempts on nova-compute in the last hour after the first.'),
 )
 SNAPSHOT_TIME = Metric(
     'nfv_sched_snapshot_timestamp_seconds', (),
@@ -142,13 +146,17 @@ def families(
     *, findings: Iterable[audit_values.AuditedFinding] | None = (),
     rebalance: rebalance_document.Rebalance | None = None,
     losses: Sequence[plan_document.LostHost] = (),
+    late: Collection[tuple[tuple[str, str], int]] = (),
 ) -> list[core.Metric]:
     """Return the metrics of a cloud.
 
     :param findings: of the audit; None if no host could be checked
     :param losses: effects of the loss of each host; empty if not requested
+    :param late: items of ``records.late_failures``
     """
     metrics: Figures = collections.defaultdict(collections.Counter)
+    for (name, label), count in late:
+        metrics[f'nfv_sched_{name}'][label,] = count
     if findings is not None:
         for kind in audit_values.KINDS:
             metrics['nfv_sched_audit_findings'][kind,] = 0
@@ -173,7 +181,9 @@ def families(
     for loss in losses:
         metrics['nfv_sched_failover_stranded_guests'][loss.host,] += len(
             loss.stranded)
-    return [_family(metric, metrics[metric.name]) for metric in GAUGES]
+    return [_family(metric, metrics[metric.name]) for metric in GAUGES
+            if late or metric.name not in (
+                'nfv_sched_late_failures', 'nfv_sched_retries')]
 
 
 def _host(metrics: Figures, host: document.HostDetails,

@@ -82,7 +82,6 @@ class Connection:
         self.user = user
 
     def close(self) -> None:
-        """Close it; its thread then ends soon."""
         with contextlib.suppress(OSError):  # the client has closed it
             # SSLSocket.shutdown must not be called from other threads.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
@@ -114,7 +113,6 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """The number of connections, with that whose turn it is."""
         with self._lock:
             return sum(len(connections)
                        for networks in self._waiting.values()
@@ -196,7 +194,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     default_request_version = 'HTTP/1.0'
 
     def setup(self) -> None:
-        """Read the request, up to its limit."""
         super().setup()
         if isinstance(self.request, ssl.SSLSocket):
             self.request.do_handshake()

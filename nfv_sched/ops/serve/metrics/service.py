@@ -31,7 +31,6 @@ class _Stopped(BaseException):
 
 
 def add_options(parser: argparse.ArgumentParser, listen: str) -> None:
-    """Add the options of a server, but for ``--listen``."""
     parser.add_argument(
         '--tls-cert', metavar='FILE',
         help=f'{listen}serve HTTPS with this certificate')

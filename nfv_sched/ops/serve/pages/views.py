@@ -321,7 +321,6 @@ class SnapshotPages:
 
 
 def _names(host: host_document.HostDetails) -> str:
-    """Return all by which a host is found, in lower case."""
     return '\n'.join([
         host.host, *(name for _label, names in host_rendering.groups(host)
                      for name in names),
@@ -330,7 +329,6 @@ def _names(host: host_document.HostDetails) -> str:
 
 
 def _texts(server: snapshot.Server) -> str:
-    """Return all by which a server is found, in lower case."""
     return '\n'.join([server.name, server.uuid, server.host or '',
                       server.state, server.flavor.name]).lower()
 

@@ -193,7 +193,6 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
         self.add_moves(plan.moves)
 
     def add_clauses(self, plan: values.MovePlan) -> None:
-        """Say why the plan may be wrong, and what it does not achieve."""
         for clause in (*plan.warnings, *plan.left_undone):
             self.add_note(clause)
 

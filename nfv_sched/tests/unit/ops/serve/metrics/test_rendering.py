@@ -232,9 +232,17 @@ EXPORTED = {
 } | {f'{metric.name}_total': set(metric.labels)
      for metric in (rendering.REFUSALS, rendering.SHADOW,
                     rendering.DECISIONS, rendering.ERRORS)}
+EXPORTED['nfv_sched_ledger_timestamp_seconds'] = set()
+EXPORTED['nfv_sched_ledger_refused_total'] = {'status'}
 
 #: What Prometheus adds.
 TARGET = {'instance', 'job'}
+DOCUMENTATION = 'https://nfv-sched.example.org/'
+
+
+def assert_page(test, url):
+    page = url.removeprefix(DOCUMENTATION).partition('.html')[0]
+    test.assertTrue((ETC.parents[1] / f'doc/source/{page}.rst').exists(), url)
 
 
 def parts(expression):
@@ -260,7 +268,7 @@ def unknown(text):
             selected, known = selected | labels, True
             found += [f'{node.name}: {matcher.name}'
                       for matcher in node.matchers.matchers
-                      if matcher.name not in labels]
+                      if matcher.name not in labels | {'instance'}]
     for names in re.findall(
             r'\b(?:by|without|on|ignoring|group_left|group_right)\s*'
             r'\(([^)]*)\)', text):
@@ -277,7 +285,9 @@ class DashboardTest(base.TestCase):
         super().setUp()
         path, = (ETC / 'grafana').glob('*.json')
         self.dashboard = json.loads(path.read_text())
-        self.panels = self.dashboard['panels']
+        self.panels = [
+            panel for each in self.dashboard['panels']
+            for panel in (each, *each.get('panels', ()))]
 
     def test_expressions(self):
         count = 0
@@ -285,8 +295,11 @@ class DashboardTest(base.TestCase):
             for target in panel.get('targets', ()):
                 count += 1
                 text = target['expr']
+                self.assertEqual(
+                    len(re.findall(r'(nfv_sched|openstack)_\w+', text)),
+                    text.count('{instance=~"$instance"'), text)
                 # Grafana puts in what was chosen.
-                for name in ('flavor', 'host'):
+                for name in ('flavor', 'host', 'instance'):
                     text = text.replace(f'${name}', '.*')
                 self.assertNotIn('$', text)
                 self.assertEqual([], unknown(text), panel['title'])
@@ -316,10 +329,30 @@ class DashboardTest(base.TestCase):
             names.append(variable['name'])
             if variable['type'] == 'query':
                 metric, label = re.fullmatch(
-                    r'label_values\((\w+), (\w+)\)',
+                    r'label_values\((\w+)(?:{.*})?, (\w+)\)',
                     variable['query']['query']).groups()
-                self.assertIn(label, EXPORTED[metric])
-        self.assertEqual(['datasource', 'flavor', 'host'], names)
+                self.assertIn(label, EXPORTED[metric] | {'instance'})
+        self.assertEqual(
+            ['datasource', 'instance', 'flavor', 'host', 'docs'], names)
+
+    def test_top_row(self):
+        """What needs attention is always shown, and the rest on request."""
+        shown = [panel for panel in self.dashboard['panels']
+                 if panel['type'] != 'row']
+        self.assertEqual(
+            ['Fits', 'Full in', 'Stranded after a loss',
+             'Refusals in an hour', 'Late failures in an hour', 'Findings',
+             'Age of the figures', 'Age of the ledger'],
+            [panel['title'] for panel in shown])
+        for panel in self.panels:
+            if panel in shown:
+                self.assertGreater(len(panel['fieldConfig']['defaults'][
+                    'thresholds']['steps']), 1)
+            elif panel['type'] == 'row':
+                self.assertTrue(panel['collapsed'] and panel['panels'])
+            for link in panel.get('links', ()):
+                assert_page(self, link['url'].replace(
+                    '${docs}/', DOCUMENTATION))
 
     def test_forecast(self):
         """The panel shows what the alarm is about."""
@@ -328,14 +361,17 @@ class DashboardTest(base.TestCase):
                   if rule['alert'] == 'NfvSchedFlavorFullSoon']
         panel, = [panel['targets'][0]['expr'] for panel in self.panels
                   if panel['title'] == 'Full in N weeks']
-        weeks = panel.replace('flavor=~"$flavor",', '').removeprefix('sort(')
+        weeks = re.sub('instance=.*?,flavor=.*?,|^sort.', '', panel)
         self.assertTrue(alarm.startswith(weeks.partition(' and ')[0] + ' < 4'))
         self.assertTrue(alarm.endswith(
             ' and ' + weeks.partition(' and ')[2].removesuffix(')')))
         # This is what promtool evaluates.
-        test, = yaml.safe_load(ALARMS_TEST.read_text())['tests']
+        content = yaml.safe_load(ALARMS_TEST.read_text())
+        self.assertTrue(ALARMS.samefile(
+            ALARMS_TEST.parent / content['rule_files'][0]))
+        test = content['tests'][0]
         self.assertEqual(
-            {f'round({panel}, 0.1)'.replace('$flavor', '.*')},
+            {re.sub(r'\$\w+', '.*', f'round({panel}, 0.1)')},
             {each['expr'] for each in test['promql_expr_test']})
 
 
@@ -348,6 +384,7 @@ class AlarmsTest(base.TestCase):
         self.assertGreaterEqual(len(names), 6)
         for rule in group['rules']:
             self.assertEqual([], unknown(rule['expr']), rule['alert'])
+            assert_page(self, rule['annotations']['runbook_url'])
             labels = TARGET | set().union(*(
                 EXPORTED[node.name]
                 for node in parts(promql_parser.parse(rule['expr']))
