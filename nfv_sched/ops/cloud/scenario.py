@@ -89,6 +89,8 @@ class Scenario:
     cloud: snapshot.Cloud  #: the cloud before the first step
     path: str = 'the snapshot'  #: source of the cloud, for error messages
     steps: tuple[actions.Step, ...] = ()  #: the steps in order
+    #: number of the steps before those of a sequence; None without one
+    own_steps: int | None = None
     #: (group, option) of Nova's configuration -> its line in a file of the
     #: user; not those of a snapshot
     lines: Mapping[tuple[str, str], int] = values.empty_mapping()

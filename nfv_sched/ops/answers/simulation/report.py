@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tell the result of a simulation: as a document, and as tables of it."""
 
+import collections
 from collections.abc import Callable, Collection, Iterable, Sequence
 import dataclasses
 import functools
@@ -13,11 +14,15 @@ from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import servers as simulated
+from nfv_sched.ops.simulator import state as states
 
 #: If there are more hosts, tables have rows for groups of equal hosts.
 MANY_HOSTS = 24
@@ -47,8 +52,8 @@ class ReportTable:
                    rows)
 
 
-def table(result: engine.SimulationResult, section: str,
-          full: bool = False) -> ReportTable:
+def table(result: engine.SimulationResult, section: str, full: bool = False,
+          sizes: Sequence[document.RequestedSize] = ()) -> ReportTable:
     """Return the table of a section of the document.
 
     :param full: whether to list each host even if there are more than
@@ -61,7 +66,58 @@ def table(result: engine.SimulationResult, section: str,
             return network_loads(result, full)
         case 'servers':
             return servers(result)
+        case 'requests':
+            return requests(sizes, full)
     return steps(result)
+
+
+def count_requests(
+    state: states.State, result: engine.SimulationResult,
+    update: Callable[[int, int, str], None],
+) -> tuple[document.RequestedSize, ...]:
+    """Count the boots of a sequence by size.
+
+    :param update: called with (sizes done, all sizes, what they are)
+    """
+    flavors = {
+        step.number: step.flavor
+        for step in result.scenario.steps[result.scenario.own_steps:]
+        if isinstance(step, actions.Boot)}
+    boots = collections.defaultdict[str, list[outcome.SimulatedStep]](list)
+    for each in result.outcomes:
+        if each.step in flavors:
+            boots[flavors[each.step]].append(each)
+    # Servers of a sequence have no ports.
+    counting = capacity.Counting(
+        state, assumed_ports.always(0), figures=False)
+    sizes = []
+    for number, (name, outcomes) in enumerate(
+            sorted(boots.items(), key=lambda size: -len(size[1]))):
+        update(number, len(boots), 'sizes of servers')
+        flavor = state.flavors[name]
+        reasons = collections.Counter(
+            each.reason for each in outcomes if not each.ok)
+        sizes.append(document.RequestedSize(
+            vcpus=flavor.vcpus, memory_mib=flavor.memory,
+            numa_nodes=int(flavor.extra_specs['hw:numa_nodes']),
+            servers=len(outcomes), refused=reasons.total(),
+            fit=counting.capacity(flavor).fits,
+            reason=max(reasons, key=reasons.__getitem__, default=None)))
+    return tuple(sizes)
+
+
+def requests(sizes: Sequence[document.RequestedSize],
+             full: bool = False) -> ReportTable:
+    title = 'Servers of the sequence'
+    if not full and len(sizes) > MANY_HOSTS:
+        title += (f', the {MANY_HOSTS} most frequent of {len(sizes)} sizes; '
+                  '--show requests for all')
+        sizes = sizes[:MANY_HOSTS]
+    return ReportTable(title, (
+        _column('vCPUs', 'vcpus'), _column('Memory MiB', 'memory_mib'),
+        _column('NUMA nodes', 'numa_nodes'), _column('Servers', 'servers'),
+        _column('Refused', 'refused'), _column('Fit', 'fit'),
+        _column('Reason', 'reason')), sizes)
 
 
 def servers(result: engine.SimulationResult) -> ReportTable:
@@ -435,9 +491,15 @@ def _host(host: compute.ComputeHost,
         numa_nodes=node_states(host))
 
 
-def cloud_document(result: engine.SimulationResult,
-                   keys: Collection[str]) -> document.SimulatedCloud:
-    return document.SimulatedCloud(
+def cloud_document(
+    result: engine.SimulationResult, keys: Collection[str],
+    sizes: tuple[document.RequestedSize, ...] = (),
+) -> document.SimulatedCloud:
+    kind = document.SimulatedCloud if (
+        result.scenario.own_steps is None) else functools.partial(
+            document.SimulatedSequence, hosts_used=_hosts_used(result),
+            requests=sizes if 'requests' in keys else None)
+    return kind(
         file=result.scenario.path, seconds=round(result.seconds, 3),
         expectations=document.ExpectationCounts(
             checked=result.checks, failed=tuple(result.failures)),
@@ -449,12 +511,18 @@ def cloud_document(result: engine.SimulationResult,
         steps=tuple(result.outcomes) if 'steps' in keys else None)
 
 
+def _hosts_used(result: engine.SimulationResult) -> int:
+    return sum(bool(host.instances) for host in result.hosts)
+
+
 def summary(result: engine.SimulationResult) -> str:
     succeeded = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - succeeded
     text = (f'{strings.count(len(result.hosts), "host")}, '
             f'{strings.count(len(result.servers), "server")}: '
             f'{succeeded} done, {refused} refused, in {result.seconds:.1f} s')
+    if result.scenario.own_steps is not None:
+        text += f'; {strings.count(_hosts_used(result), "host")} in use'
     if result.checks:
         met = result.checks - len(result.failures)
         text += f'; {met} of {result.checks} expectations met'

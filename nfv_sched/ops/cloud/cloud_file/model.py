@@ -23,6 +23,8 @@ from nfv_sched.ops.cloud import values
 _T = ty.TypeVar('_T')
 # Values for PCI devices that are passed to Nova unchanged.
 _Said = ty.Annotated[_T, values.FOR_NOVA]
+GroupPolicy = ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
+                         'soft-anti-affinity']
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +220,7 @@ class SecurityGroupEntry:
 class ServerGroup:
     """A server group; ``max_server_per_host`` is for anti-affinity."""
 
-    policy: ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
-                       'soft-anti-affinity']
+    policy: GroupPolicy
     max_server_per_host: values.Positive | None = None
 
 
