@@ -46,11 +46,7 @@ _REASONS = {
 
 
 def load(url: str) -> snapshot.Cloud:
-    """Read a snapshot over HTTPS.
-
-    :param url: of the server, or of the snapshot there
-    :raises file.FileError: if it cannot be read
-    """
+    """Read a snapshot over HTTPS, by its URL or that of the server."""
     url, where = _check_url(url)
     content = _answer(url, where).content
     try:

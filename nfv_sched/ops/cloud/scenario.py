@@ -174,11 +174,7 @@ def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
 
 def unique_names(servers_or_groups: Iterable[
         snapshot.Server | snapshot.Group]) -> dict[str, str]:
-    """Return a unique name for each server or server group, by UUID.
-
-    It is the own name; the name with a part of the UUID if others have the
-    same name; or else the UUID.
-    """
+    """Return a unique name for each server or server group, by UUID."""
     servers_or_groups = list(servers_or_groups)
     count = collections.Counter(item.name for item in servers_or_groups)
     used = set(count)
@@ -211,12 +207,7 @@ def server_names(cloud: snapshot.Cloud) -> dict[str, list[str]]:
 
 def reported_provider(host: snapshot.Host, reserved_memory: int,
                       aggregates: Iterable[str] = ()) -> snapshot.Provider:
-    """Return the resource provider that nova-compute reports for a host.
-
-    :param host: the host, with allocation ratios
-    :param reserved_memory: MiB
-    :param aggregates: UUIDs of its aggregates
-    """
+    """Return the provider that nova-compute reports; memory in MiB."""
     nodes = host.nodes or ()
     # With vcpu_pin_set all CPUs are reported as VCPU; Placement counts pinned
     # vCPUs as such.

@@ -251,7 +251,7 @@ class RunSimulation(base.Lister):
             result = engine.Simulation(state, update).run()
             self._save(state, parsed_args)
             if parsed_args.sequence is not None:
-                self._sizes = report.count_requests(state, result, update)
+                self._sizes = report.count_requests(state, result)
         return result if parsed_args.source is None else _servers_and_hosts(
             result, parsed_args.show == 'hosts'
             or parsed_args.sequence is not None)

@@ -19,12 +19,7 @@ from nfv_sched.ops.simulator import state as states
 def loaded(path: str, *, config_files: Sequence[str] = (),
            reasons: str | None = None, seed: int = 0,
            sequence_path: str | None = None) -> Iterator[states.State]:
-    """Simulate a cloud file, whose steps are not run yet, in this context.
-
-    :param sequence_path: a sequence that follows; None for none
-    :param reasons: see :func:`nfv_sched.ops.simulator.start.started`
-    :raises InputError: if one of the files cannot be used
-    """
+    """Simulate a cloud file, and a sequence, not run yet, in this context."""
     with configuration.defaults(config_files) as defaults:
         scenario = loader.load(path, defaults,
                                nova_internals.extra_spec_problem)
@@ -37,9 +32,11 @@ def loaded(path: str, *, config_files: Sequence[str] = (),
 def steps(path: str | None, cloud: snapshot.Cloud,
           sequence_path: str | None) -> scenarios.Scenario:
     """Read steps for a snapshot, and a sequence; at least one of the two."""
-    scenario = loader.loads_steps(
-        cloud_text.read(path), path, cloud, nova_internals.extra_spec_problem,
-        ) if path is not None else dataclasses.replace(
+    if path is None:
+        scenario = dataclasses.replace(
             scenarios.of_snapshot(cloud), path=sequence_path)
+    else:
+        scenario = loader.loads_steps(cloud_text.read(path), path, cloud,
+                                      nova_internals.extra_spec_problem)
     return scenario if sequence_path is None else sequence.play(
         scenario, sequence_path)

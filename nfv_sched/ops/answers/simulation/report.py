@@ -44,21 +44,10 @@ class ReportTable:
     columns: Sequence[tables.Column]
     rows: Sequence[ty.Any]
 
-    @classmethod
-    def of_groups(cls, title: str, columns: Sequence[tables.Column],
-                  rows: Sequence[ty.Any]) -> 'ReportTable':
-        """Return a table of groups of equal hosts, which have no details."""
-        return cls(title, [each for each in columns if not each.is_detail],
-                   rows)
-
 
 def table(result: engine.SimulationResult, section: str, full: bool = False,
           sizes: Sequence[document.RequestedSize] = ()) -> ReportTable:
-    """Return the table of a section of the document.
-
-    :param full: whether to list each host even if there are more than
-        ``MANY_HOSTS``; if not, rows are about groups of equal hosts
-    """
+    """Return the table of a section; ``full`` lists each of many rows."""
     match section:
         case 'hosts':
             return hosts(result, full)
@@ -73,12 +62,8 @@ def table(result: engine.SimulationResult, section: str, full: bool = False,
 
 def count_requests(
     state: states.State, result: engine.SimulationResult,
-    update: Callable[[int, int, str], None],
 ) -> tuple[document.RequestedSize, ...]:
-    """Count the boots of a sequence by size.
-
-    :param update: called with (sizes done, all sizes, what they are)
-    """
+    """Count the boots of a sequence by size, in the state at the end."""
     flavors = {
         step.number: step.flavor
         for step in result.scenario.steps[result.scenario.own_steps:]
@@ -91,9 +76,8 @@ def count_requests(
     counting = capacity.Counting(
         state, assumed_ports.always(0), figures=False)
     sizes = []
-    for number, (name, outcomes) in enumerate(
-            sorted(boots.items(), key=lambda size: -len(size[1]))):
-        update(number, len(boots), 'sizes of servers')
+    for name, outcomes in sorted(
+            boots.items(), key=lambda size: -len(size[1])):
         flavor = state.flavors[name]
         reasons = collections.Counter(
             each.reason for each in outcomes if not each.ok)
@@ -121,10 +105,7 @@ def requests(sizes: Sequence[document.RequestedSize],
 
 
 def servers(result: engine.SimulationResult) -> ReportTable:
-    """Return the table of servers after the last step.
-
-    People see columns for PCI devices and places if any host has these.
-    """
+    """Return the table of servers after the last step."""
     return ReportTable('Servers', (
         _column('Server', 'server'), _detail('Server ID', 'server_id'),
         _column('Flavor', 'flavor'), _column('Status', 'status'),
@@ -252,8 +233,9 @@ def hosts(result: engine.SimulationResult, full: bool = False) -> ReportTable:
     groups: dict[tuple[str, int | None], list[document.SimulatedNode]] = {}
     for node in rows:
         groups.setdefault((titles[node.host], node.node), []).append(node)
-    return ReportTable.of_groups(
-        f'{title}, summed up by group', columns,
+    return ReportTable(
+        f'{title}, summed up by group',
+        [each for each in columns if not each.is_detail],
         [_sum(nodes, name) for (name, _number), nodes in groups.items()])
 
 
@@ -344,8 +326,9 @@ def network_loads(result: engine.SimulationResult,
     groups: dict[str, list[document.SimulatedLoad]] = {}
     for load in rows:
         groups.setdefault(titles[load.host], []).append(load)
-    return ReportTable.of_groups(
-        f'{title}, least to most of each group', columns,
+    return ReportTable(
+        f'{title}, least to most of each group',
+        [each for each in columns if not each.is_detail],
         [dataclasses.replace(loads[0], host=name, of_group=tuple(loads))
          for name, loads in groups.items()])
 
@@ -432,10 +415,7 @@ def _server(server: simulated.SimulatedServer,
 
 def node_states(
         host: compute.ComputeHost) -> tuple[document.SimulatedNode, ...]:
-    """Return the resources of each NUMA node of a host.
-
-    PCI devices without NUMA information are on an additional node None.
-    """
+    """Return the NUMA nodes of a host; None is for devices of none."""
     devices = _free_devices(host)
     cells = host.topology().cells
     of_host = functools.partial(

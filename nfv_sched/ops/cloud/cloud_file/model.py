@@ -103,11 +103,7 @@ class ProviderEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostGroup:
-    """An entry of ``hosts``: hosts with the same hardware.
-
-    Keys of NUMA nodes may have one value for all nodes in the file; the
-    loader replaces it by a tuple with a value for each node.
-    """
+    """An entry of ``hosts``: hosts with the same hardware."""
 
     name: values.Name  #: name of the host, or pattern of the names of several
     #: number of hosts; None for one

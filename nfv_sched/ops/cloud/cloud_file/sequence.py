@@ -14,7 +14,6 @@ import typing as ty
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import files
-from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cloud import actions
 from nfv_sched.ops.cloud.cloud_file import model
 from nfv_sched.ops.cloud.cloud_file import text as cloud_text
@@ -24,15 +23,12 @@ from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import values
 
-#: Policy of a group that has none: no server is refused because of it.
+#: Policy of a group without one: it lets no server be refused.
 POLICY = 'soft-anti-affinity'
-# Longer digits would take quadratic time; float() and int() take others, too.
+# int() and float() would take more: signs, other digits, NaN, any length.
 _NUMBER = re.compile(r'[0-9]{1,15}(\.[0-9]{1,15})?')
-_TEXTS = ('group', 'policy')
-# Items of files.max_items() that a server counts for.
-_ITEMS_PER_SERVER = 8
-_SHOWN = 60
-
+# Items of files.max_items() that a line counts for.
+_ITEMS_PER_LINE = 8
 _Time = ty.Annotated[float, values.within(0, 10**15)]
 
 
@@ -48,8 +44,6 @@ class SequenceServer:
     group: values.Name | None = None  #: name of its server group
     policy: model.GroupPolicy | None = None  #: policy of this group
 
-    line: int = documents.internal(default=0)
-
     @property
     def flavor(self) -> snapshot.Flavor:
         name = f'pinned-{self.vcpus}-{self.memory}-{self.numa_nodes}'
@@ -59,8 +53,8 @@ class SequenceServer:
                          'hw:numa_nodes': str(self.numa_nodes)})
 
 
-def read(path: str) -> list[SequenceServer]:
-    """Read the servers of a file, in its order.
+def read(path: str) -> dict[int, SequenceServer]:
+    """Return the servers of a file, by their lines.
 
     :raises InputError: if anything is wrong with it
     """
@@ -70,14 +64,16 @@ def read(path: str) -> list[SequenceServer]:
     text = cloud_text.read(path)
     lines = csv.reader(io.StringIO(text, newline=''), strict=True)
     titles: list[str] = []
-    servers: list[SequenceServer] = []
+    servers: dict[int, SequenceServer] = {}
     try:
         if text.count(',') > files.max_items():
             raise files.beyond(f'{files.max_items()} cells')
-        for cells in lines:
+        for line in lines:
             marks[()] = lines.line_num
-            cells = [cell.strip() for cell in cells]
-            if not any(cells):
+            if lines.line_num > (most := files.max_items() // _ITEMS_PER_LINE):
+                raise files.beyond(f'{most} lines')
+            cells = [cell.strip() for cell in line]
+            if not cells:
                 continue
             if not titles:
                 titles = cells
@@ -85,75 +81,64 @@ def read(path: str) -> list[SequenceServer]:
                 errors.stop_if_wrong()
             elif len(cells) != len(titles):
                 errors.add((), f'{len(cells)} cells for {len(titles)} columns')
-            elif (server := _server(dict(zip(titles, cells)), errors)):
-                servers.append(dataclasses.replace(
-                    server, line=lines.line_num))
-            if len(servers) > files.max_items() // _ITEMS_PER_SERVER:
-                raise files.beyond(f'{len(servers) - 1} servers')
+            elif server := _server(zip(titles, cells), errors):
+                servers[lines.line_num] = server
             if errors.are_many:
                 break
-        if not servers and not errors:
-            errors.add((), 'no line with a server')
-    except (csv.Error, files.FileLimitError) as exc:
-        marks[()] = max(lines.line_num, 1)
-        errors.add((), f'not csv: {exc}' if isinstance(exc, csv.Error)
-                   else str(exc))
+    except csv.Error as exc:
+        marks[()] = lines.line_num
+        errors.add((), f'not csv: {exc}')
+    except files.FileLimitError as exc:
+        errors.add((), str(exc))
+    if not servers and not errors:
+        errors.add((), 'no servers')
     errors.stop_if_wrong()
     return servers
 
 
 def _check_titles(titles: list[str], errors: problems.Problems) -> None:
-    known = documents.keys_of(SequenceServer)
+    fields = {each.name: each for each in dataclasses.fields(SequenceServer)}
     for title in titles:
-        if title not in known:
-            errors.known((), 'column', title[:_SHOWN], known)
+        if title not in fields:
+            errors.known((), 'column', title[:60], fields)
             return
-    for field in dataclasses.fields(SequenceServer):
-        count = titles.count(field.name)
-        if count > 1:
-            errors.add((), f'{count} columns {field.name!r}')
-        if not count and field.default is dataclasses.MISSING:
-            errors.add((), f'no column {field.name!r}')
+    for name, field in fields.items():
+        count = titles.count(name)
+        if count > 1 or not count and field.default is dataclasses.MISSING:
+            errors.add((), f'{count or "no"} columns named {name!r}')
 
 
-def _server(cells: dict[str, str],
+def _server(cells: ty.Iterable[tuple[str, str]],
             errors: problems.Problems) -> SequenceServer | None:
     server = codec.decode_file(SequenceServer, {
-        title: cell if title in _TEXTS else _number(cell)
-        for title, cell in cells.items() if cell}, errors)
-    if server is not None:
-        if server.departure is not None and server.departure < server.arrival:
-            errors.add(('departure',), 'is before the arrival')
-        if server.policy is not None and server.group is None:
-            errors.add(('policy',), 'needs a group')
+        title: cell if title in ('group', 'policy')
+        or not _NUMBER.fullmatch(cell) else float(cell) if '.' in cell
+        else int(cell) for title, cell in cells if cell}, errors)
+    if server and server.departure is not None and (
+            server.departure < server.arrival):
+        errors.add(('departure',), 'is before the arrival')
+    if server and server.policy is not None and server.group is None:
+        errors.add(('policy',), 'needs a group')
     return server
 
 
-def _number(cell: str) -> str | int | float:
-    if not _NUMBER.fullmatch(cell):
-        return cell
-    return float(cell) if '.' in cell else int(cell)
-
-
 def play(start: scenarios.Scenario, path: str) -> scenarios.Scenario:
-    """Add the servers of a file to a cloud, after its steps.
+    """Return a cloud with the servers of a file, after its own steps.
 
-    A server is named by its line, as in ``line-17``.  What leaves at a time
-    makes room for what comes then.
+    ``sequence1-17`` is the server on line 17.  What leaves at a time makes
+    room for what comes then.
 
     :raises InputError: if anything is wrong with the file
     """
     used = {name.partition('-')[0] for name in (
         *scenarios.server_names(start.cloud),
-        *itertools.chain.from_iterable(
-            step.targets for step in start.steps))}
-    prefix = next(each for each in itertools.chain(
-        ['line'], map('line{}'.format, itertools.count(2)))
-        if each not in used)
+        *(name for step in start.steps for name in step.targets))}
+    prefix = next(name for number in itertools.count(1)
+                  if (name := f'sequence{number}') not in used)
     flavors = {each.name: each for each in start.cloud.flavors}
     groups = dict(start.server_groups)
-    events: list[tuple[tuple[float, int, int], actions.Step]] = []
-    for server in read(path):
+    events: list[tuple[float, int, int, type, dict[str, ty.Any]]] = []
+    for line, server in read(path).items():
         flavor = flavors[server.flavor.name] = server.flavor
         if server.group is not None:
             group = groups.setdefault(server.group, snapshot.Group(
@@ -161,23 +146,22 @@ def play(start: scenarios.Scenario, path: str) -> scenarios.Scenario:
                 name=server.group, policy=server.policy or POLICY))
             if server.policy not in (None, group.policy):
                 raise problems.InputError([
-                    f'{path}:{server.line}: policy: group {server.group!r} '
-                    f'has the policy {group.policy}'])
-        name = f'{prefix}-{server.line}'
-        events.append(((server.arrival, 1, server.line), actions.Boot(
-            action='boot', line=server.line, targets=(name,), boot=name,
-            flavor=flavor.name, group=server.group)))
+                    f'{path}:{line}: policy: the group {server.group!r} has '
+                    f'the policy {group.policy}'])
+        step = {'line': line, 'targets': (f'{prefix}-{line}',)}
+        events.append((server.arrival, 1, line, actions.Boot, {
+            **step, 'action': 'boot', 'boot': step['targets'][0],
+            'flavor': flavor.name, 'group': server.group}))
         if server.departure is not None:
-            order = 0 if server.departure > server.arrival else 2
             events.append((
-                (server.departure, order, server.line), actions.ServerStep(
-                    action='delete', line=server.line, targets=(name,))))
-    events.sort(key=lambda event: event[0])
+                server.departure, 2 if server.departure == server.arrival
+                else 0, line, actions.ServerStep,
+                {**step, 'action': 'delete'}))
+    own = len(start.steps)
+    # No two are equal in the first three.
     return dataclasses.replace(
-        start, server_groups=groups, own_steps=len(start.steps),
-        cloud=dataclasses.replace(
+        start, server_groups=groups, own_steps=own, cloud=dataclasses.replace(
             start.cloud, flavors=tuple(flavors.values())),
         steps=(*start.steps, *(
-            dataclasses.replace(step, number=number)
-            for number, (_order, step) in enumerate(
-                events, len(start.steps) + 1))))
+            kind(number=number, **fields) for number, (*_order, kind, fields)
+            in enumerate(sorted(events), own + 1))))
