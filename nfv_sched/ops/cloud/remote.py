@@ -60,7 +60,6 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
     """Read a snapshot that the server begins to read from now on.
 
     :param say: called with a line before it is waited for
-    :raises file.FileError: if it cannot be read, or does not come in time
     """
     url, where = _check_url(url)
     began, age = _began_and_age(url, where)

@@ -43,7 +43,6 @@ def claim_first(
     """Claim on the selected host; if that fails, on the alternates in turn.
 
     :param state: its ``notes`` are set to the failures before the last claim
-    :param kind: see :meth:`ComputeHost.claim`, as for ``flavor``
     :raises Refused: if no claim succeeds
     """
     failed = []

@@ -47,9 +47,9 @@ class SimulationResult:
 
 
 class Simulation:
-    """A simulation of one cloud, whose configuration Nova has.
+    """A simulation of one cloud; ``progress`` gets servers done and total.
 
-    :param progress: called with (number of servers done, total)
+    :mod:`nfv_sched.ops.simulator.configuration` must be set for it.
     """
 
     def __init__(self, state: states.State,

@@ -327,8 +327,7 @@ def pci_device(**fields: ty.Any) -> objects.PciDevice:
 class PCITracker(pci_manager.PciDevTracker):
     """Nova's PCI tracker of a compute node, without a database.
 
-    :param dev_filter: returns the tags of devices; see :func:`device_filter`
-        and :class:`KnownDevices`
+    :param dev_filter: returns the tags of devices
     :param devices: known devices, in the order in which free ones are
         assigned to servers
     :param pooled: addresses of the devices that have a pool, free or not; Nova

@@ -5,6 +5,7 @@ A sequence is csv: a line with names of columns, which are the fields of
 :class:`SequenceServer` in any order, and a line for each server.
 """
 
+from collections.abc import Iterable, Mapping
 import csv
 import dataclasses
 import io
@@ -108,7 +109,7 @@ def _check_titles(titles: list[str], errors: problems.Problems) -> None:
             errors.add((), f'{count or "no"} columns named {name!r}')
 
 
-def _server(cells: ty.Iterable[tuple[str, str]],
+def _server(cells: Iterable[tuple[str, str]],
             errors: problems.Problems) -> SequenceServer | None:
     server = codec.decode_file(SequenceServer, {
         title: cell if title in ('group', 'policy')
@@ -122,24 +123,31 @@ def _server(cells: ty.Iterable[tuple[str, str]],
     return server
 
 
-def play(start: scenarios.Scenario, path: str) -> scenarios.Scenario:
-    """Return a cloud with the servers of a file, after its own steps.
+def in_order(
+        servers: Mapping[int, SequenceServer]) -> list[tuple[int, bool]]:
+    """Return the line, and whether it comes, of what comes or leaves.
 
-    ``sequence1-17`` is the server on line 17.  What leaves at a time makes
-    room for what comes then.
-
-    :raises InputError: if anything is wrong with the file
+    What leaves at a time makes room for what comes then.
     """
+    events = [(each.arrival, 1, line) for line, each in servers.items()]
+    events += [(each.departure, 2 if each.departure == each.arrival else 0,
+                line) for line, each in servers.items()
+               if each.departure is not None]
+    return [(line, order == 1) for _time, order, line in sorted(events)]
+
+
+def play(start: scenarios.Scenario, path: str) -> scenarios.Scenario:
+    """Add the steps of a file; ``sequence1-17`` is that on line 17."""
+    servers = read(path)
     used = {name.partition('-')[0] for name in (
         *scenarios.server_names(start.cloud),
         *(name for step in start.steps for name in step.targets))}
     prefix = next(name for number in itertools.count(1)
                   if (name := f'sequence{number}') not in used)
-    flavors = {each.name: each for each in start.cloud.flavors}
+    flavors = {each.name: each for each in (
+        *start.cloud.flavors, *(each.flavor for each in servers.values()))}
     groups = dict(start.server_groups)
-    events: list[tuple[float, int, int, type, dict[str, ty.Any]]] = []
-    for line, server in read(path).items():
-        flavor = flavors[server.flavor.name] = server.flavor
+    for line, server in servers.items():
         if server.group is not None:
             group = groups.setdefault(server.group, snapshot.Group(
                 uuid=scenarios.stable_uuid('group', server.group),
@@ -148,20 +156,16 @@ def play(start: scenarios.Scenario, path: str) -> scenarios.Scenario:
                 raise problems.InputError([
                     f'{path}:{line}: policy: the group {server.group!r} has '
                     f'the policy {group.policy}'])
-        step = {'line': line, 'targets': (f'{prefix}-{line}',)}
-        events.append((server.arrival, 1, line, actions.Boot, {
-            **step, 'action': 'boot', 'boot': step['targets'][0],
-            'flavor': flavor.name, 'group': server.group}))
-        if server.departure is not None:
-            events.append((
-                server.departure, 2 if server.departure == server.arrival
-                else 0, line, actions.ServerStep,
-                {**step, 'action': 'delete'}))
-    own = len(start.steps)
-    # No two are equal in the first three.
+    steps = list(start.steps)
+    for line, comes in in_order(servers):
+        name, server = f'{prefix}-{line}', servers[line]
+        common: dict[str, ty.Any] = {
+            'number': len(steps) + 1, 'line': line, 'targets': (name,)}
+        steps.append(actions.Boot(
+            action='boot', boot=name, flavor=server.flavor.name,
+            group=server.group, **common) if comes else
+            actions.ServerStep(action='delete', **common))
     return dataclasses.replace(
-        start, server_groups=groups, own_steps=own, cloud=dataclasses.replace(
-            start.cloud, flavors=tuple(flavors.values())),
-        steps=(*start.steps, *(
-            kind(number=number, **fields) for number, (*_order, kind, fields)
-            in enumerate(sorted(events), own + 1))))
+        start, server_groups=groups, steps=tuple(steps),
+        own_steps=len(start.steps), cloud=dataclasses.replace(
+            start.cloud, flavors=tuple(flavors.values())))
