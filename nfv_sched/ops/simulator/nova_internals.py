@@ -111,7 +111,7 @@ def admin_context():
 
 def _require_tenant_aggregate(context: ty.Any,
                               spec: objects.RequestSpec) -> bool:
-    """Run Nova's request filter, but require no aggregate for PROJECT."""
+    """Run Nova's filter; servers of a cloud file need no aggregate."""
     try:
         return request_filter.require_tenant_aggregate(context, spec)
     except exception.RequestFilterFailed as exc:

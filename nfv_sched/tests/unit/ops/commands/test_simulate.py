@@ -132,13 +132,12 @@ class SimulateTest(SimulateTestCase):
 
 
 class SequenceTest(SimulateTestCase):
-    """``nfv-sched simulation run --sequence``."""
 
     CLOUD = CLOUD.partition('steps:')[0] + 'steps: []\n'
     ROWS = """\
 vcpus,arrival,departure,memory,numa_nodes,group,policy
 8,1,3,1024,1,,
-8,2,,1024,1,,
+8,2,,1024,1,db,
 8,2.5,,1024,1,,
 "8",3,3,1024,,,
 
@@ -176,9 +175,9 @@ vcpus,arrival,departure,memory,numa_nodes,group,policy
         self.assertIn('sequence2-2', self.play(
             '--show', 'all', cloud=('--from', saved)))
         self.refused(
-            ":7: policy: the group 'web' has the policy anti-affinity",
+            ":3: policy: the group 'db' has the policy soft-anti-affinity",
             'simulation', 'run', '--from', saved, '--sequence', self.file(
-                self.ROWS.replace('web,anti-', 'web,')), code=1)
+                self.ROWS.replace('db,', 'db,affinity')), code=1)
 
     def test_bad(self):
         for old, new, message in (
@@ -186,7 +185,7 @@ vcpus,arrival,departure,memory,numa_nodes,group,policy
                 ('group', 'arrival', ":1: 2 columns named"),
                 (self.ROWS, 'vcpus,arrival', ":1: no columns named 'memory'"),
                 (self.ROWS, '', ':1: no servers'),
-                ('8,2,,1024,1,,', '8,2', ':3: 2 cells for 7 columns'),
+                ('8,2,,1024,1,db,', '8,2', ':3: 2 cells for 7 columns'),
                 ('8,1,', '\u00b2,1,', ':2: vcpus: must be a whole number'),
                 ('8,1,', '9' * 99 + ',1,', ':2: vcpus: must be a whole'),
                 ('8,1,', '=8,1,', ':2: vcpus: must be a whole number'),
