@@ -9,7 +9,8 @@ The data are not part of this repository.  ``NFV_SCHED_PUBLIC_DATA``, or
   a CPU, one page of 1 GiB for a vCPU, no ports);
 * github.com/mdl1104/Dataset-for-topology-aware-VM-placement (CC0): hosts
   (``PM_res.xlsx``) and sequences of requests (``VM_data_*.xlsx``), to be read
-  with openpyxl.
+  with openpyxl;
+* sequences as ``nfv-sched simulation run --sequence`` reads them (``*.csv``).
 
 Printed are, for each snapshot, the servers of a flavor that fit after at most
 M moves, how many are proved to be possible, and the CPU time; the same for
@@ -17,8 +18,8 @@ hosts that are emptied, and for CPUs of NUMA nodes that are too many or too few
 in use after a host was emptied and has come back; and for each sequence, for
 each policy as the only weigher: refused servers with one and with two NUMA
 nodes, hosts in use, and how many servers of 16 vCPUs on one NUMA node and of
-32 on two fit in the end.  There, servers are pinned and never leave, and as
-Nova's claim does, each takes the emptiest NUMA node of its host.
+32 on two fit in the end.  There, servers are pinned, and as Nova's claim does,
+each takes the emptiest NUMA node of its host; those of xlsx never leave.
 With ``--groups``, those of server groups are kept together or apart.
 
 Usage: python benchmarks/public.py [--data FOLDER] [--moves 10,25,50,100]
@@ -46,6 +47,7 @@ from nfv_sched.ops.answers.plans import defrag  # noqa: E402
 from nfv_sched.ops.answers.plans import document  # noqa: E402
 from nfv_sched.ops.answers.plans import drain  # noqa: E402
 from nfv_sched.ops.answers.plans import rearrange  # noqa: E402
+from nfv_sched.ops.cloud.cloud_file import sequence  # noqa: E402
 from nfv_sched.ops.cloud import file as cloud_file  # noqa: E402
 from nfv_sched.ops.cloud import snapshot  # noqa: E402
 from nfv_sched.ops.model import arrangements  # noqa: E402
@@ -91,18 +93,6 @@ class Node(ty.NamedTuple):
 Host = tuple[Node, ...]
 
 
-class Server(ty.NamedTuple):
-    vcpus: int
-    memory: int
-    nodes: int
-    policy: str | None
-    group: ty.Any
-
-    @property
-    def of_node(self) -> tuple[int, int]:
-        return self.vcpus // self.nodes, self.memory // self.nodes
-
-
 class Kind(ty.NamedTuple):
     """What counts of a server for a host."""
 
@@ -121,10 +111,11 @@ def chosen(host: Host, kind: Kind) -> tuple[int, ...] | None:
     return tuple(fits[:kind.nodes]) if len(fits) >= kind.nodes else None
 
 
-def after(host: Host, kind: Kind) -> Host:
-    there = chosen(host, kind) or ()
-    return tuple([node.less(kind.cpus, kind.memory) if number in there
-                  else node for number, node in enumerate(host)])
+def changed(host: Host, kind: Kind, there: Sequence[int],
+            sign: int = 1) -> Host:
+    return tuple([node.less(sign * kind.cpus, sign * kind.memory)
+                  if number in there else node
+                  for number, node in enumerate(host)])
 
 
 @functools.cache
@@ -158,7 +149,7 @@ POLICIES: Mapping[str, Callable[[Host, Kind], float]] = {
 }
 
 
-def play(hosts: Sequence[Host], servers: Sequence[Server],
+def play(hosts: Sequence[Host], servers: Mapping[int, sequence.SequenceServer],
          cost: Callable[[Host, Kind], float], groups: bool) -> list[int]:
     """Place servers one after the other; the columns of the table."""
     alike: dict[Host, list[int]] = collections.defaultdict(list)
@@ -166,13 +157,36 @@ def play(hosts: Sequence[Host], servers: Sequence[Server],
     for number, host in enumerate(hosts):
         alike[host].append(number)
     refused = collections.Counter[int]()
+    policies = {each.group: each.policy for each in servers.values()
+                if each.policy is not None}
     members: dict[ty.Any, list[int]] = collections.defaultdict(list)
-    for server in servers:
-        kind = Kind(server.nodes, *server.of_node)
-        there = members[server.policy, server.group] if groups and (
-            server.policy in ('affinity', 'anti-affinity')) else []
+    placed: dict[int, tuple[int, tuple[int, ...]]] = {}
+
+    def change(number: int, *args: ty.Any) -> None:
+        host = state[number]
+        alike[host].remove(number)
+        if not alike[host]:
+            del alike[host]
+        state[number] = changed(host, *args)
+        bisect.insort(alike[state[number]], number)
+
+    for line, comes in sequence.in_order(servers):
+        server = servers[line]
+        nodes = server.numa_nodes
+        kind = Kind(nodes, server.vcpus // nodes,
+                    server.memory // 1024 // nodes)
+        policy = policies.get(server.group)
+        there = members[server.group] if groups and (
+            policy in ('affinity', 'anti-affinity')) else []
+        if not comes:
+            if line in placed:
+                number, parts = placed.pop(line)
+                change(number, kind, parts, -1)
+                if there:
+                    there.remove(number)
+            continue
         options: list[tuple[float, int]] = []
-        if there and server.policy == 'affinity':
+        if there and policy == 'affinity':
             options = [(0, there[0])] if chosen(
                 state[there[0]], kind) is not None else []
         else:
@@ -182,16 +196,12 @@ def play(hosts: Sequence[Host], servers: Sequence[Server],
                 if number is not None and chosen(host, kind) is not None:
                     options.append((cost(host, kind), number))
         if not options:
-            refused[server.nodes] += 1
+            refused[nodes] += 1
             continue
         _cost, number = min(options)
         there.append(number)
-        host = state[number]
-        alike[host].remove(number)
-        if not alike[host]:
-            del alike[host]
-        state[number] = after(host, kind)
-        bisect.insort(alike[state[number]], number)
+        placed[line] = number, chosen(state[number], kind) or ()
+        change(number, kind, placed[line][1])
     return [
         refused[1], refused[2],
         sum(now != before for now, before in zip(state, hosts)),
@@ -214,11 +224,15 @@ def sequences(folder: pathlib.Path, groups: bool) -> None:
     hosts = [tuple([Node(cpus, memory, cpus, memory) for cpus, memory in (
         (int(row[f'CPU{number}'] or 0), int(row[f'RAM{number}'] or 0))
         for number in (1, 2))]) for row in rows(path)]
-    for path in sorted(folder.glob('VM_data_*.xlsx')):
-        servers = [Server(
-            int(row['flavor_vcpus']), int(row['flavor_ram']),
-            int(row['numa']), row['strategy'], row['group'])
-            for row in rows(path)]
+    for path in sorted([*folder.glob('VM_data_*.xlsx'),
+                        *folder.glob('*.csv')]):
+        servers = sequence.read(str(path)) if path.suffix == '.csv' else {
+            line: sequence.SequenceServer(
+                arrival=line, vcpus=int(row['flavor_vcpus']),
+                memory=int(row['flavor_ram']) * 1024,
+                numa_nodes=int(row['numa']), policy=row['strategy'],
+                group=f'{row["strategy"]} {row["group"]}')
+            for line, row in enumerate(rows(path), 2)}
         print(f'\n{path.name}: {len(servers)} servers, {len(hosts)} hosts')
         print(f'{"":<34} refused 1  refused 2  hosts  16 on 1  32 on 2')
         for name, cost in POLICIES.items():

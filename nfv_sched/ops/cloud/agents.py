@@ -38,12 +38,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def read(reader: neutron.Reader, progress: Progress) -> dict[str, ty.Any]:
-    """Read the agents, their services, and all networks, by field of a cloud.
-
-    They are sorted: agents by kind, host and ID, services by kind and ID.
-
-    :raises NeutronError: if any answer is missing, late or malformed
-    """
+    """Read agents, their services, and all networks, sorted, by field."""
     try:
         return _read_agents(reader, progress)
     except http_limits.MALFORMED as exc:
@@ -149,11 +144,7 @@ def _names(values: ty.Any, what: str) -> list[str]:
 def _agent(row: Mapping, switches: Mapping[str, _Switch],
            served: Iterable[Mapping] | None,
            ports: Iterable['_Port']) -> snapshot.NetworkAgent:
-    """Return an agent.
-
-    :param served: what it serves; None for an OVN gateway, which serves the
-        routers whose gateway ports are bound there
-    """
+    # An OVN gateway serves the routers whose gateway ports are bound there.
     serves = {port.device for port in ports
               if port.owner == usage.GATEWAY_OWNER
               and port.host == row['host']} if served is None else {

@@ -51,12 +51,7 @@ class APIError(Exception):
 def read(connection: sdk_connection.Connection, parts: Collection[str],
          progress: agents.Progress = lambda what, finished,
          total: None) -> snapshot.Cloud:
-    """Read parts of a cloud.
-
-    :param parts: fields of the cloud to read: ``flavors``, ``servers`` (with
-        name, project and flavor), ``network_agents`` (with services)
-    :raises APIError: if any answer is missing, refused or malformed
-    """
+    """Read fields of a cloud; APIError unless all are read completely."""
     timestamp = datetime.datetime.now(datetime.UTC).strftime(
         '%Y-%m-%dT%H:%M:%SZ')
     if connection.session.timeout is None:

@@ -49,10 +49,7 @@ def is_filtering(cloud: snapshot.Cloud) -> bool:
 
 
 def hosts(cloud: snapshot.Cloud) -> dict[str, tuple[BlazarReservation, ...]]:
-    """Return the present reservations of each host of Blazar, by its name.
-
-    Hosts in the free pool have none, or some of instances.
-    """
+    """Return the present reservations of each host of Blazar, by its name."""
     of_host: dict[str, list[BlazarReservation]] = {
         host.name: [] for host in cloud.hosts if any(
             each.parent is not None

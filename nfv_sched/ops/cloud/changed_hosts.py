@@ -19,14 +19,9 @@ _PROVIDER_TAG = 'rp_uuid'
 
 def added(cloud: snapshot.Cloud, name: str,
           count: int) -> tuple[snapshot.Cloud, list[str]]:
-    """Return a cloud with more hosts like one of its hosts.
+    """Return a cloud with more empty hosts like one, and their names: ``a+1``.
 
-    A new host is empty, enabled and up.  It has the hardware, inventories,
-    traits, aggregates and network agents of the host that it is like.  The
-    ledger service would still have to publish a ledger for it.
-
-    :returns: also the names of the new hosts: ``a+1`` for a host ``a``,
-        ``a+1.example.net`` for ``a.example.net``
+    The ledger service would still have to publish a ledger for each.
     """
     like = next(host for host in cloud.hosts if host.name == name)
     numbers = _free_numbers(cloud, name, count)
@@ -64,11 +59,7 @@ def _enabled(host: snapshot.Host) -> snapshot.Host:
 
 def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
               count: int) -> tuple[snapshot.Cloud, list[str]]:
-    """Return a cloud with more hosts like an empty one, which it may lack.
-
-    :returns: also the names of the new hosts, as of :func:`added`; they are in
-        no aggregate, and have no network agents
-    """
+    """Return a cloud with more hosts like an empty one, and their names."""
     copies = [_copy(host, number)
               for number in _free_numbers(cloud, host.name, count)]
     return (dataclasses.replace(cloud, hosts=(*cloud.hosts, *copies)),

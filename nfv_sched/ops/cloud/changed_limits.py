@@ -19,13 +19,10 @@ NAMES = (*network_limits.Limits._fields, 'shared_vcpus_per_core')
 
 def changed(cloud: snapshot.Cloud,
             values: Mapping[str, float]) -> snapshot.Cloud:
-    """Return a cloud with other values of options that are limits.
+    """Return a cloud with other values of options in ``NAMES``.
 
-    Metadata of aggregates overrides them, as it does the options.  The ledger
-    of a host in Placement has the inventories that the ledger service would
-    publish.
-
-    :param values: name of ``NAMES`` -> value of the option
+    Metadata of aggregates overrides them, as it does the options.  Ledgers
+    have the inventories that the ledger service would publish.
     """
     before = _options(cloud)
     section = {**cloud.options.get(conf.GROUP.name, {}), **values}

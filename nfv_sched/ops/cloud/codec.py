@@ -98,10 +98,7 @@ _MESSAGES = {
 
 
 class WrongError(ValueError):
-    """Data that does not fit a type.
-
-    :ivar path: keys and indices that lead to the data, outermost first
-    """
+    """Data that does not fit a type; keys and indices lead to it."""
 
     def __init__(self, message: str, path: Iterable[str | int] = ()):
         super().__init__(message)
@@ -143,11 +140,7 @@ def _first_error(validator: pydantic_core.SchemaValidator, data: ty.Any,
 
 def decode_file(kind: type, data: ty.Any, errors: problems.Problems,
                 path: problems.Path = ()) -> ty.Any:
-    """Make an instance of a dataclass from parsed YAML, at a path of a file.
-
-    :param errors: gets all that is wrong
-    :returns: None if anything is
-    """
+    """Make one from parsed YAML, at a path; None, and errors, if wrong."""
     try:
         return _validator(kind, _of_file).validate_python(
             data, context={'wrong': 0})
@@ -169,10 +162,7 @@ def decode_file(kind: type, data: ty.Any, errors: problems.Problems,
 
 
 class _CPULists(dict[str, frozenset[int]]):
-    """The parsed CPU lists of a file, with a limit on their total length.
-
-    A short text such as ``0-65535`` stands for many numbers.
-    """
+    """The parsed CPU lists of a file, whose total length is limited."""
 
     def __init__(self) -> None:
         super().__init__()

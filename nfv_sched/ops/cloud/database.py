@@ -43,12 +43,7 @@ _Missing = list[snapshot.Missing]
 
 def read(conf, progress: records.Progress = lambda what, finished,
          total: None) -> snapshot.Cloud:
-    """Read a cloud.
-
-    :param conf: configuration object of Nova, after
-        ``nova.database.read_configuration``
-    :raises Exception: any error of the API database
-    """
+    """Read a cloud; may raise any error of the API database."""
     timestamp = datetime.datetime.now(datetime.UTC).strftime(
         '%Y-%m-%dT%H:%M:%SZ')
     missing: _Missing = []
@@ -500,13 +495,9 @@ _Reading = tuple[snapshot.Provider, Mapping[str, dict[str, int]]]
 def read_places(client: placement_client.Client, threads: int,
                 computes: Collection[str], aggregates: Collection[str],
                 progress: records.Progress) -> Places:
-    """Read the resource providers of hosts.
+    """Read the resource providers of hosts; ``failed`` has errors of some.
 
     Usages are not read: they are the sums of the allocations.
-
-    :param computes: UUIDs, as are ``aggregates``
-    :raises PlacementError: if Placement cannot be read; errors of single
-        hosts are in ``failed``
     """
     providers: dict[str, tuple[snapshot.Provider, ...]] = {}
     allocations: dict[str, dict[str, dict[str, int]]] = {}
@@ -552,8 +543,6 @@ def _start(
 
     Traits and aggregates are read first, a request for each of them: there
     are thousands of providers, and few traits.
-
-    :returns: future -> UUID of the compute node
     """
     trees: dict[str, list[placement_client.ProviderRow]] = {
         uuid: [] for uuid in computes}

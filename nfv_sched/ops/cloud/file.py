@@ -78,12 +78,7 @@ def is_snapshot(path: str) -> bool:
 
 
 def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
-    """Read a snapshot, compressed or not.
-
-    :param content: what the file would have; None to read it
-    :raises FileError: if the file cannot be read, is not a valid snapshot, or
-        has an unsupported format version
-    """
+    """Read a snapshot, or ``content`` in its place; may raise FileError."""
     try:
         data = files.parse_json(
             files.read(path) if content is None

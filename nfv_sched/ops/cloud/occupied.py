@@ -27,10 +27,7 @@ OCCUPIED = ('claimed', 'allocated', 'unclaimable', 'unavailable')
 
 def shares(nodes: Sequence[snapshot.Node],
            parts: Iterable[snapshot.GuestNode]) -> tuple[occupancy.Share, ...]:
-    """Return the shares of a host that guest NUMA nodes occupy.
-
-    Guest nodes on a NUMA node that the host does not report are left out.
-    """
+    """Return the shares that guest NUMA nodes have of reported nodes."""
     of_number = {node.number: (position, node)
                  for position, node in enumerate(nodes)}
     result = []
@@ -59,11 +56,7 @@ def exclusive_cpus(part: snapshot.GuestNode) -> set[int]:
 def allocation(server: snapshot.Server, pcpus: bool) -> dict[str, int]:
     """Calculate a server's allocation from its compute node in Placement.
 
-    It follows from flavor and guest NUMA nodes.  Nested providers, such as
-    those of PCI devices, are left out.
-
-    :param pcpus: whether the compute node has an inventory of ``PCPU``; with
-        ``vcpu_pin_set`` it has none, and all vCPUs are ``VCPU``
+    :param pcpus: whether that has ``PCPU``; with ``vcpu_pin_set`` it has not
     """
     flavor, nodes = server.flavor, server.nodes or () if pcpus else ()
     pinned = sum(len(node.dedicated) for node in nodes)
@@ -113,10 +106,7 @@ def changed_network(network: snapshot.HostNetwork | None,
 
 
 def reserved_memory(host: snapshot.Host, memory: int) -> int:
-    """Return the memory that a host reserves for the platform, in MiB.
-
-    Without an inventory, the used memory less ``memory``, that of all servers.
-    """
+    """Return MiB that are reserved, or else used, but not by servers."""
     for provider in host.providers[:1]:
         if orc.MEMORY_MB in provider.inventories:
             return provider.inventories[orc.MEMORY_MB].reserved

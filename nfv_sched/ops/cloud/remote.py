@@ -46,11 +46,7 @@ _REASONS = {
 
 
 def load(url: str) -> snapshot.Cloud:
-    """Read a snapshot over HTTPS.
-
-    :param url: of the server, or of the snapshot there
-    :raises file.FileError: if it cannot be read
-    """
+    """Read a snapshot over HTTPS, by its URL or that of the server."""
     url, where = _check_url(url)
     content = _answer(url, where).content
     try:
@@ -64,7 +60,6 @@ def load_newer(url: str, say: Callable[[str], None]) -> snapshot.Cloud:
     """Read a snapshot that the server begins to read from now on.
 
     :param say: called with a line before it is waited for
-    :raises file.FileError: if it cannot be read, or does not come in time
     """
     url, where = _check_url(url)
     began, age = _began_and_age(url, where)

@@ -89,6 +89,8 @@ class Scenario:
     cloud: snapshot.Cloud  #: the cloud before the first step
     path: str = 'the snapshot'  #: source of the cloud, for error messages
     steps: tuple[actions.Step, ...] = ()  #: the steps in order
+    #: number of the steps before those of a sequence; None without one
+    own_steps: int | None = None
     #: (group, option) of Nova's configuration -> its line in a file of the
     #: user; not those of a snapshot
     lines: Mapping[tuple[str, str], int] = values.empty_mapping()
@@ -172,11 +174,7 @@ def hosts_of(cloud: snapshot.Cloud) -> list[snapshot.Host]:
 
 def unique_names(servers_or_groups: Iterable[
         snapshot.Server | snapshot.Group]) -> dict[str, str]:
-    """Return a unique name for each server or server group, by UUID.
-
-    It is the own name; the name with a part of the UUID if others have the
-    same name; or else the UUID.
-    """
+    """Return a unique name for each server or server group, by UUID."""
     servers_or_groups = list(servers_or_groups)
     count = collections.Counter(item.name for item in servers_or_groups)
     used = set(count)
@@ -209,12 +207,7 @@ def server_names(cloud: snapshot.Cloud) -> dict[str, list[str]]:
 
 def reported_provider(host: snapshot.Host, reserved_memory: int,
                       aggregates: Iterable[str] = ()) -> snapshot.Provider:
-    """Return the resource provider that nova-compute reports for a host.
-
-    :param host: the host, with allocation ratios
-    :param reserved_memory: MiB
-    :param aggregates: UUIDs of its aggregates
-    """
+    """Return the provider that nova-compute reports; memory in MiB."""
     nodes = host.nodes or ()
     # With vcpu_pin_set all CPUs are reported as VCPU; Placement counts pinned
     # vCPUs as such.

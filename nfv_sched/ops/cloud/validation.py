@@ -40,11 +40,7 @@ _RATIOS = ('cpu_allocation_ratio', 'ram_allocation_ratio',
 
 
 def check(cloud: snapshot.Cloud) -> None:
-    """Check a snapshot.
-
-    :raises WrongError: if it has contradictions or impossible values
-    :raises FileLimitError: if it has too many ports, DHCP servers and routers
-    """
+    """Check a snapshot; raise WrongError or FileLimitError."""
     for what in ('hosts', 'servers', 'groups'):
         _check_unique(what, [each.uuid for each in getattr(cloud, what)])
     _check_unique('resource providers', [

@@ -26,12 +26,7 @@ _CPU_RANGE = re.compile(r'\s*+(\^?)\s*+(\d++)(?:\s*+-\s*+(\d++))?\s*+')
 
 
 def parse_size(value: int | str) -> int:
-    """Parse a memory size.
-
-    :param value: MiB as a number, or text with a unit: ``96 GiB``, ``2M``
-    :returns: KiB
-    :raises ValueError: if it is not a size, or not a multiple of 1 KiB
-    """
+    """Parse MiB as a number, or text with a unit such as ``2M``, to KiB."""
     if isinstance(value, int):
         return value * 1024
     if value.strip().isdigit():

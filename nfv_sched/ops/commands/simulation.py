@@ -29,6 +29,7 @@ examples:
   nfv-sched simulation run cloud.yaml --config-file /etc/nova/nova.conf
   nfv-sched simulation run --from cloud.json.gz --add-hosts 4:c-7 steps.yaml
   nfv-sched simulation run cloud.yaml --save cloud.json.gz
+  nfv-sched simulation run --from cloud.json.gz --sequence servers.csv
 
 exit code: 0 if all expectations are met, 3 if one is not; 1 if a file cannot
 be read or used, 2 if the command line is wrong.
@@ -37,6 +38,8 @@ be read or used, 2 if the command line is wrong.
 _ALL = 'servers', 'hosts', 'network', 'steps'
 #: Value of --show -> sections; others are the name of one.
 _SECTIONS = {'both': _ALL[:3], 'all': _ALL}
+#: Default for a sequence: it may have thousands of servers.
+_OF_SEQUENCE = 'requests', 'hosts', 'network'
 
 
 def _servers_and_hosts(result, all_hosts: bool):
@@ -69,11 +72,12 @@ class RunSimulation(base.Lister):
     epilog = _EPILOG
     writes = 'save'
     schemas = {'simulation-run': document.SimulatedCloud,
+               'simulation-run-sequence': document.SimulatedSequence,
                'simulation-run-files': document.SimulatedFiles,
                'simulation-run-examples': document.ExampleClouds}
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        what = parser.add_mutually_exclusive_group(required=True)
+        what = parser.add_mutually_exclusive_group()
         what.add_argument(
             'clouds', nargs='*', default=[], metavar='CLOUD',
             help='cloud file in YAML; for several, only whether their '
@@ -89,12 +93,20 @@ class RunSimulation(base.Lister):
             help='a snapshot, a URL, a cloud file, or the name of an example: '
                  'CLOUD has no hosts, but steps for the servers and hosts '
                  'that are there')
+        parser.add_argument(
+            '--sequence', metavar='FILE',
+            help='then boot and delete pinned servers: csv with the columns '
+                 'arrival, departure (none: stays), vcpus, memory (MiB), '
+                 'numa_nodes (default: 1), group and its policy (default: '
+                 'soft-anti-affinity); only arrival, vcpus and memory are '
+                 'needed; with --from, CLOUD is not')
         changes.add_changes(parser)
         parser.add_argument(
-            '--show', choices=[*_ALL, *_SECTIONS],
+            '--show', choices=[*_ALL, 'requests', *_SECTIONS],
             help='servers at the end, used resources of the hosts, their '
-                 'network load, or the steps (default: servers and hosts, '
-                 'and network if there is any; csv and value: servers)')
+                 'network load, the steps, or what became of the sizes of '
+                 '--sequence (default: servers, or sizes, and hosts, and '
+                 'network if there is any; csv and value: servers, or sizes)')
         parser.add_argument(
             '--reasons', choices=['none', 'policy', 'summary', 'hosts'],
             help='how much a refusal by a filter of nfv-sched says '
@@ -120,9 +132,17 @@ class RunSimulation(base.Lister):
     def check(self, parsed_args: argparse.Namespace) -> None:
         if parsed_args.anonymize and parsed_args.save is None:
             raise errors.UsageError('--anonymize is for --save')
-        if parsed_args.save is not None and (
-                parsed_args.list_examples or len(parsed_args.clouds) > 1):
-            raise errors.UsageError('--save is for a single cloud')
+        for option in ('save', 'sequence'):
+            if getattr(parsed_args, option) is not None and (
+                    parsed_args.list_examples or len(parsed_args.clouds) > 1):
+                raise errors.UsageError(f'--{option} is for a single cloud')
+        if parsed_args.show == 'requests' and parsed_args.sequence is None:
+            raise errors.UsageError('--show requests is for --sequence')
+        if not (parsed_args.clouds or parsed_args.example is not None
+                or parsed_args.list_examples or parsed_args.source is not None
+                and parsed_args.sequence is not None):
+            raise errors.UsageError(
+                'one of CLOUD, --example and --list-examples is needed')
         if parsed_args.source is None and changes.is_changed(parsed_args):
             raise errors.UsageError(
                 f'{changes.CHANGES} are for --from; a cloud file has its '
@@ -146,6 +166,7 @@ class RunSimulation(base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace):
         self._tables: dict[str, tables.Table] = {}
+        self._sizes: tuple[document.RequestedSize, ...] = ()
         if parsed_args.list_examples:
             clouds = tuple([
                 document.ExampleCloud(
@@ -159,7 +180,7 @@ class RunSimulation(base.Lister):
                 for name in ('name', 'description', 'file')], clouds)
         paths = parsed_args.clouds
         if parsed_args.source is not None:
-            if not paths:
+            if parsed_args.example is not None:
                 raise errors.UsageError('--from needs files with steps')
             self._cloud = source.load(parsed_args.source,
                                       parsed_args.config_file)
@@ -184,7 +205,7 @@ class RunSimulation(base.Lister):
                 tables.Column(field.name.capitalize(), field.name)
                 for field in dataclasses.fields(document.SimulatedFile)],
                 files)
-        return self._simulate(paths[0], parsed_args)
+        return self._simulate(paths[0] if paths else None, parsed_args)
 
     def _check(self, path: str, parsed_args: argparse.Namespace,
                ) -> document.SimulatedFile:
@@ -202,32 +223,38 @@ class RunSimulation(base.Lister):
         one_table = parsed_args.formatter in ('csv', 'value')
         show = parsed_args.show or ('servers' if one_table else 'both')
         sections = _SECTIONS.get(show, (show,))
+        if parsed_args.sequence is not None:
+            if parsed_args.show is None:
+                sections = _OF_SEQUENCE[:1] if one_table else _OF_SEQUENCE
+            elif show in _SECTIONS:
+                sections = ('requests', *sections)
         if one_table and len(sections) > 1:
             raise errors.UsageError(
                 f'-f {parsed_args.formatter} has room for one table: use '
                 '--show servers, hosts, network or steps')
         return sections
 
-    def _run_cloud(self, path: str, parsed_args: argparse.Namespace):
+    def _run_cloud(self, path: str | None, parsed_args: argparse.Namespace):
         from nfv_sched.ops.answers.simulation import reading
-        from nfv_sched.ops.cloud.cloud_file import loader
-        from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+        from nfv_sched.ops.answers.simulation import report
         from nfv_sched.ops.simulator import engine
-        from nfv_sched.ops.simulator import nova_internals
         from nfv_sched.ops.simulator import start
         how = {'reasons': parsed_args.reasons, 'seed': parsed_args.seed}
         if parsed_args.source is None:
             started = reading.loaded(
-                path, config_files=parsed_args.config_file, **how)
+                path, config_files=parsed_args.config_file,
+                sequence_path=parsed_args.sequence, **how)
         else:
             started = start.started(self._cloud, **how, scenario=(
-                loader.loads_steps(cloud_text.read(path), path, self._cloud,
-                                   nova_internals.extra_spec_problem)))
+                reading.steps(path, self._cloud, parsed_args.sequence)))
         with started as state, progress.shown() as update:
             result = engine.Simulation(state, update).run()
             self._save(state, parsed_args)
+            if parsed_args.sequence is not None:
+                self._sizes = report.count_requests(state, result)
         return result if parsed_args.source is None else _servers_and_hosts(
-            result, parsed_args.show == 'hosts')
+            result, parsed_args.show == 'hosts'
+            or parsed_args.sequence is not None)
 
     def _save(self, state: ty.Any, parsed_args: argparse.Namespace) -> None:
         if parsed_args.save is None:
@@ -249,15 +276,20 @@ class RunSimulation(base.Lister):
         self._failures += result.failures
         from nfv_sched.ops.answers.simulation import report
         from nfv_sched.ops.simulator import network
+        if sections == _OF_SEQUENCE and not result.scenario.alike and (
+                len(result.hosts) > report.MANY_HOSTS):
+            sections = _OF_SEQUENCE[:1]
         if len(sections) > 1 and not network.is_told(result.scenario):
             sections = tuple(key for key in sections if key != 'network')
         if parsed_args.formatter in documents.FORMATS:
             self._document = documents.Document(
-                report.cloud_document(result, sections), sections)
+                report.cloud_document(result, sections, self._sizes),
+                sections)
             return (), ()
         self._summary = report.summary(result)
         for key in sections:
-            table = report.table(result, key, parsed_args.show == key)
+            table = report.table(
+                result, key, parsed_args.show == key, self._sizes)
             self._tables[table.title] = tables.Table(
                 *self.cells(parsed_args, table.columns, table.rows),
                 report.LEAST_IMPORTANT, is_whole=bool(parsed_args.columns))

@@ -33,10 +33,7 @@ class ServerClaim:
 
 def compute_node(number: int, record: snapshot.Host,
                  topology_json: str | None) -> objects.ComputeNode:
-    """Return the compute node of a host with UUID and allocation ratios.
-
-    :param number: its ID in the database
-    """
+    """Return a host's compute node; ``number`` is its ID in the database."""
     node = objects.ComputeNode(
         id=number, uuid=record.uuid, host=record.name,
         hypervisor_hostname=record.hypervisor,
@@ -93,26 +90,18 @@ class ComputeHost:
                          in self.pci_tracker.stats.get_free_devs())
 
     def service(self) -> dict[str, ty.Any]:
-        """Return the compute service, with the keys that filters read.
-
-        A host that is not mapped to its cell counts as disabled: Nova fails to
-        build a server that the scheduler places there.
-        """
+        """Return the compute service, with the keys that filters read."""
         record = self.record
         return {
             'host': self.name, 'binary': 'nova-compute',
+            # Nova fails to build servers on a host without mapping.
             'disabled': not record.enabled or not record.mapped,
             'mapped': record.mapped, 'forced_down': self.down,
             'disabled_reason': record.disabled_reason,
             'last_seen_up': timeutils.utcnow(), 'created_at': None}
 
     def report_devices(self) -> list[snapshot.Provider]:
-        """Report the PCI devices to the scheduler, and to Placement.
-
-        :returns: the resource providers of the devices; none unless ``[pci]
-            report_in_placement`` is set
-        :raises nova.exception.NovaException: if Nova cannot report them
-        """
+        """Report the PCI devices; return their resource providers, if any."""
         if not self.record.devices:
             return []
         provider_data = nova_internals.pci_providers(

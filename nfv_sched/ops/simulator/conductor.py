@@ -24,11 +24,7 @@ from nfv_sched.ops.simulator import state as states
 def select(state: states.State, spec: objects.RequestSpec,
            uuids: Sequence[str], alternates: bool = True,
            ) -> list[list[objects.Selection]]:
-    """Ask the scheduler for hosts.
-
-    :returns: for each server its host and alternates, in case a claim fails
-    :raises Refused: if no host is found
-    """
+    """Ask the scheduler for a host of each server, and alternates."""
     # What Neutron shows is never late here, unless a step says so.
     state.network.refresh()
     try:
@@ -47,7 +43,6 @@ def claim_first(
     """Claim on the selected host; if that fails, on the alternates in turn.
 
     :param state: its ``notes`` are set to the failures before the last claim
-    :param kind: see :meth:`ComputeHost.claim`, as for ``flavor``
     :raises Refused: if no claim succeeds
     """
     failed = []

@@ -106,8 +106,6 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
     """Enable nfv-sched in Nova's configuration within this context.
 
     :param config_files: files such as nova.conf, which override the defaults
-    :returns: context with the defaults for cloud files
-    :raises InputError: if a configuration file cannot be used
     :raises CloudOpenError: if a cloud is being simulated in this process
     """
     # An error, not a wait: the one that waits may be the thread that holds it.
@@ -131,11 +129,7 @@ def defaults(config_files: Sequence[str] = ()) -> Iterator[scenarios.Defaults]:
 
 
 def _classes(option: str) -> frozenset[str]:
-    """Return the class names that a file may use in an option.
-
-    These are Nova's classes, the entry points on this machine, and the names
-    in the configuration of this machine.
-    """
+    """Return the names of the classes that a file may use in an option."""
     if option == 'available_filters':
         classes = nova_filters.all_filters()
         classes += extensions.classes('nfv_sched.filters')
@@ -170,9 +164,7 @@ def _not_taken(name: str) -> str:
 
 def _set_option(stack: contextlib.ExitStack, group: str, name: str,
                 value: ty.Any, line: int) -> None:
-    """Set an option to the value in a file.
-
-    Classes that a file may not use are left out.
+    """Set an option to the value in a file, without classes refused there.
 
     :param line: line of the option in a cloud file; 0 for a snapshot
     :raises ValueError: if a cloud file names such a class
@@ -193,10 +185,7 @@ def _set_option(stack: contextlib.ExitStack, group: str, name: str,
 
 
 def _restore(stack: contextlib.ExitStack, group: str, name: str) -> None:
-    """Restore the present value of an option when the stack is unwound.
-
-    :raises cfg.Error: if there is no such option
-    """
+    """Restore the present value of an option when the stack is unwound."""
     # NOTE: oslo.config does not tell whether a value of an option is from
     # set_override() or set_default(), and get_location() is wrong once such
     # a value was cleared.
@@ -240,11 +229,8 @@ def overrides(scenario: scenarios.Scenario, reasons: str | None = None,
               seed: int = 0) -> Iterator[None]:
     """Set the options of a cloud and of the command line in this context.
 
-    :param reasons: value of ``expose_reasons``; None to leave it unchanged
-    :param seed: seed of the random choice among equal hosts
     :raises InputError: if an option does not exist or has a bad value.  An
-        unknown option without a line is ignored: it is from a snapshot, which
-        may be of another release
+        unknown one without a line, of a snapshot, is ignored
     """
     lines = scenario.lines
     settings = {

@@ -47,12 +47,9 @@ class SimulationResult:
 
 
 class Simulation:
-    """A simulation of one cloud.
+    """A simulation of one cloud; ``progress`` gets servers done and total.
 
-    It uses Nova's global configuration, which must be set by
-    :mod:`nfv_sched.ops.simulator.configuration`.
-
-    :param progress: called with (number of servers done, total)
+    :mod:`nfv_sched.ops.simulator.configuration` must be set for it.
     """
 
     def __init__(self, state: states.State,
@@ -82,10 +79,7 @@ class Simulation:
 
     def step(self, step: actions.Step,
              progress: Callable[[int], None] = lambda finished: None) -> None:
-        """Run one step, and check its expectations.
-
-        :param progress: called with the number of its servers that are done
-        """
+        """Run a step; ``progress`` gets the number of its servers done."""
         first = len(self.outcomes)
         if step.action == 'neutron':
             self.state.network.become(step.neutron)

@@ -38,12 +38,9 @@ def boot_as(state: states.State, server: servers.SimulatedServer,
 
 def boot_together(state: states.State,
                   step: actions.Boot) -> Iterator[servers.SimulatedServer]:
-    """Boot several servers with one request.
+    """Boot several servers with one request, and yield each.
 
-    The scheduler finds hosts for all servers or for none; after that, the
-    claim of a single server can fail.
-
-    :returns: generator of the servers, each when it is booted or refused
+    The scheduler finds hosts for all or none; a single claim can fail.
     """
     booted = [servers.SimulatedServer(name, step.flavor)
               for name in step.targets]

@@ -161,10 +161,7 @@ def undo_evacuation(state: states.State, server: servers.SimulatedServer,
 
 
 def host_up(state: states.State, host: compute.ComputeHost) -> None:
-    """Start the compute service of a host.
-
-    It frees the resources and allocations of evacuated and deleted servers.
-    """
+    """Start the service of a host, which servers that are gone then leave."""
     host.down = False
     for instance, claimed in state.residues.pop(host.name, ()):
         host.give_back(instance, claimed)

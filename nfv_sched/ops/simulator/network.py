@@ -80,7 +80,6 @@ class SimulatedNetwork:
         keep its limits
     :ivar snapshot: what Neutron shows; None if it does not answer
     :param all_servers: the servers by name; more may come
-    :param aggregates: returns the aggregates of a host, by its name
     """
 
     def __init__(self, scenario: scenarios.Scenario,
@@ -125,10 +124,7 @@ class SimulatedNetwork:
             for port in self._ports_of_services(name, of_host)]
 
     def look_up(self, lacking: demand.Lacking) -> usage.Supplement | None:
-        """Return security groups and ports; see ``neutron.Lookups``.
-
-        Unknown groups do not exist, and count as groups without rules.
-        """
+        """Return ports and groups; one that does not exist has no rules."""
         if self.snapshot is None:
             return None
         all_ports = {**self._unbound, **self.snapshot.ports}
@@ -173,11 +169,7 @@ class SimulatedNetwork:
                     server.project)
 
     def become(self, state: str) -> None:
-        """Change the state of Neutron.
-
-        :param state: ``UP``; ``STALE``: what is published stays as it is at
-            this moment; ``DOWN``: Neutron does not answer requests either
-        """
+        """Change the state of Neutron: to ``UP``, ``STALE`` or ``DOWN``."""
         if state == STALE and self._state == UP:
             self.refresh()
         self._state = state

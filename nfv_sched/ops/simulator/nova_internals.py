@@ -111,11 +111,7 @@ def admin_context():
 
 def _require_tenant_aggregate(context: ty.Any,
                               spec: objects.RequestSpec) -> bool:
-    """Run Nova's request filter, but require no aggregate for PROJECT.
-
-    Otherwise servers of a cloud file, which have no project of their own,
-    would find no host.
-    """
+    """Run Nova's filter; servers of a cloud file need no aggregate."""
     try:
         return request_filter.require_tenant_aggregate(context, spec)
     except exception.RequestFilterFailed as exc:
@@ -127,10 +123,7 @@ def _require_tenant_aggregate(context: ty.Any,
 
 @contextlib.contextmanager
 def offline(aggregates: Sequence[snapshot.Aggregate]) -> Iterator[None]:
-    """Let Nova's code for requests work without services in this context.
-
-    :param aggregates: stand for Nova's table, for its request filters
-    """
+    """Let Nova's code work without services, on these aggregates."""
     def matching(predicate: Callable[[str, str], bool]):
         """Return aggregates with matching metadata, and only these items."""
         reduced = [dataclasses.replace(aggregate, metadata={
@@ -183,10 +176,7 @@ def extra_spec_problem(name: str, value: str) -> str | None:
 
 
 def image_meta(properties: ty.Mapping[str, ty.Any]):
-    """Return the ``nova.objects.ImageMeta`` of image properties.
-
-    :raises ValueError: if Nova does not accept a value
-    """
+    """Return an ``ImageMeta``; ValueError if Nova does not accept a value."""
     for name, value in properties.items():
         if (reason := flavors.oversized(name, value)) is not None:
             raise ValueError(reason)
@@ -314,10 +304,7 @@ def device_filter(device_spec: Sequence[Mapping[str, str]]):
 
 
 class KnownDevices:
-    """A replacement of Nova's device filter where only tags are known.
-
-    :param tags: PCI address -> tags
-    """
+    """Nova's device filter where only tags are known, by PCI address."""
 
     specs: tuple = ()  #: empty; Nova reads it to check all entries
 
@@ -340,8 +327,7 @@ def pci_device(**fields: ty.Any) -> objects.PciDevice:
 class PCITracker(pci_manager.PciDevTracker):
     """Nova's PCI tracker of a compute node, without a database.
 
-    :param dev_filter: returns the tags of devices; see :func:`device_filter`
-        and :class:`KnownDevices`
+    :param dev_filter: returns the tags of devices
     :param devices: known devices, in the order in which free ones are
         assigned to servers
     :param pooled: addresses of the devices that have a pool, free or not; Nova
@@ -412,10 +398,7 @@ class PCITracker(pci_manager.PciDevTracker):
 
     def occupied(self) -> Iterator[
             tuple[objects.PciDevice, dict[str, ty.Any]]]:
-        """Yield each device that is not free, with the properties of its pool.
-
-        Devices that the host no longer has are left out.
-        """
+        """Yield the present devices that are not free, as in their pools."""
         free = {device.address for device in self.stats.get_free_devs()}
         for device in self.pci_devs:
             if device.address in free or device.status in occupied.GONE:
@@ -429,10 +412,7 @@ class PCITracker(pci_manager.PciDevTracker):
     def claim_devices(self, requests: objects.InstancePCIRequests,
                       topology: ty.Any, instance: objects.Instance
                       ) -> list[objects.PciDevice]:
-        """Assign devices to a server after its claim was tested.
-
-        :raises PciDeviceRequestFailed: if there are too few devices
-        """
+        """Assign devices to a server whose claim was tested."""
         requests.instance_uuid = instance.uuid
         devices = self.claim_instance(self._context, requests, topology)
         self.allocate_instance(instance)
@@ -461,9 +441,6 @@ def pci_providers(tracker: PCITracker, node: objects.ComputeNode,
     """Return the providers of PCI devices, as nova-compute makes them.
 
     The UUID of its provider is also written to each device.
-
-    :returns: ``ProviderData``; none unless ``[pci] report_in_placement``
-    :raises PlacementPciException: if Placement cannot track these devices
     """
     tree = _StableTree(stable_uuid)
     name = node.hypervisor_hostname

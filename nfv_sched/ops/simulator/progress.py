@@ -15,11 +15,7 @@ INTERVAL = 5.0  # seconds between two lines
 
 @contextlib.contextmanager
 def _lines(start: float) -> Iterator[Callable]:
-    """Print a line of text every few seconds.
-
-    If a line was printed for a kind of work, another one is printed at its
-    end, so that the last line does not look unfinished.
-    """
+    """Print a line every few seconds, and one at the end of each work."""
     latest: tuple[int, int | None, str] | None = None
     printed = None
 
@@ -78,11 +74,9 @@ def _bar(start: float) -> Iterator[Callable]:
 
 
 def shown() -> contextlib.AbstractContextManager[Callable]:
-    """Show progress within a context.
+    """Show progress by a function of (number done, total, plural noun).
 
-    :returns: context with a function of (number done, total, plural noun for
-        the work; ``servers`` by default); the total is None, and the noun a
-        phrase, such as "searching for moves", if the amount is not known
+    The total is None if it is not known, the noun then "searching for moves".
     """
     display = _bar if sys.stderr.isatty() else _lines
     return display(time.monotonic() + DELAY)

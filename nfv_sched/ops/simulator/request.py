@@ -97,10 +97,7 @@ def create(state: states.State, server: servers.SimulatedServer,
            first: servers.SimulatedServer | None = None) -> None:
     """Make instance and request of a server, as the API does for a boot.
 
-    :param server: its ``instance`` and ``spec`` are set
-    :param first: the first server of the same request; all have the same IDs
-        of PCI requests
-    :raises Refused: if the API refuses flavor, image or availability zone
+    :param first: the first of several servers, which have equal PCI requests
     """
     try:
         server.image_meta = nova_internals.image_meta(boot_request.image)
@@ -171,9 +168,7 @@ def describe(state: states.State, server: servers.SimulatedServer,
     :param server: its ``instance`` gets the NUMA topology and the PCI
         requests that the API makes of flavor, image and ports
     :param properties: filter properties: requested hosts and hints
-    :param security_groups: UUIDs, or ``default``
     :param name: a name from which the IDs of the PCI requests are derived
-    :param alias_specs: see :func:`alias_specs`
     :raises Refused: if the API refuses flavor or image
     """
     instance = server.instance
@@ -264,9 +259,8 @@ def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
 def is_claimed_as_asked(server: servers.SimulatedServer) -> bool:
     """Return whether a move claims the devices that filters are asked for.
 
-    Filters are given the stored requests.  The claim makes those of aliases
-    again: an alias may mean other devices by now, or be gone, and the flavor's
-    NUMA policy does not count.
+    The claim makes stored requests of aliases again: an alias may mean other
+    devices by now, or be gone, and the flavor's NUMA policy does not count.
     """
     try:
         claimed = nova_internals.move_requests(
@@ -303,12 +297,7 @@ def renew_group(state: states.State, server: servers.SimulatedServer,
 
 def set_destination(state: states.State, spec: objects.RequestSpec,
                     host: str | None, cell: str | None = None) -> None:
-    """Set the requested destination of a request.
-
-    A request filter of Nova adds the availability zone.
-
-    :param host: name of the only host to consider; None for any, as ``cell``
-    """
+    """Set the requested destination: a host, or any, in a cell if given."""
     destination = objects.Destination()
     if cell is not None:
         destination.cell = state.manager.cell_by_name[cell]
@@ -321,11 +310,7 @@ def set_destination(state: states.State, spec: objects.RequestSpec,
 def of_move(state: states.State, server: servers.SimulatedServer,
             host: str | None, ignore: Sequence[str],
             live: bool = False) -> objects.RequestSpec:
-    """Return the request of a move, based on the one that Nova has stored.
-
-    :param host: name of the only host to consider; None for any
-    :raises Refused: if the stored request is unknown
-    """
+    """Return the request of a move to ``host``, or to any if it is None."""
     spec = stored(server)
     spec.reset_forced_destinations()
     spec.ignore_hosts = list(ignore)

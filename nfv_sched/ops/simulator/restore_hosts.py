@@ -31,11 +31,7 @@ def hosts(scenario: scenarios.Scenario) -> Iterator[
         tuple[compute.ComputeHost, Sequence[snapshot.Provider]]]:
     """Yield the hosts of a cloud, each with its resource providers.
 
-    If Placement could not be read for a host, its providers are derived from
-    its compute node.
-
-    :raises InputError: if a host has values that are impossible in Nova, or
-        Nova cannot report its PCI devices
+    Without Placement, these are derived from the compute node.
     """
     cloud = scenario.cloud
     aggregates = scenarios.aggregates_by_host(cloud.aggregates)
@@ -123,12 +119,10 @@ def _problems(host: snapshot.Host) -> Iterator[str]:
 
 def _set_pools(host: compute.ComputeHost,
                reported: dict[tuple, objects.PciDevicePoolList]) -> None:
-    """Set the PCI pools of a compute node.
+    """Set the PCI pools of a compute node; hosts share ``reported`` ones.
 
     Nova stores tags with the pools of free devices only.  If one lacks them,
     its pool has to be worked out; otherwise the pools are as reported.
-
-    :param reported: pools that were worked out; equal devices share them
     """
     record = host.record
     if all(device.tags for device in record.devices

@@ -38,11 +38,7 @@ NOT_ENOUGH = 'There are not enough hosts available.'
 
 
 class _PciDeviceStats(nova_internals.PciDeviceStats):
-    """Pools of PCI devices that are copied fast.
-
-    For each host Nova's filter tries a request on a deep copy, although it
-    changes no more than counts and providers of the pools.
-    """
+    """Pools of PCI devices that are copied fast, as for each host."""
 
     def __deepcopy__(self, memo):
         copied = copy.copy(self)
@@ -53,10 +49,7 @@ class _PciDeviceStats(nova_internals.PciDeviceStats):
 class _HostState(nova_internals.HostState):
     """A HostState that reads its compute node from a cache.
 
-    Its ``pci_stats`` are made on their first use, as they are slow to make.
-
     :param cache: UUID of compute node -> (version, attributes of HostState)
-    :param version: see ``ComputeHost.version``
     """
 
     def __init__(self, host: str, node: str, cell_uuid: str, cache: dict,
@@ -102,12 +95,7 @@ class _HostState(nova_internals.HostState):
 
 
 class _Instances(collections.UserDict):
-    """A mapping of UUIDs to instances on a host, as in Nova's HostState.
-
-    Instances are made on access, as they are slow to make.
-
-    :param servers: UUID -> server; copied
-    """
+    """Instances of a host by UUID, made on access, as that is slow."""
 
     def __init__(self, servers: Mapping[str, ty.Any]):
         self.data = dict(servers)
@@ -186,10 +174,7 @@ def _takes_forever(host_state: ty.Any, spec: objects.RequestSpec,
 
 def _passes_in_time(host_passes: Callable[..., bool], host_state: ty.Any,
                     spec: objects.RequestSpec) -> bool:
-    """Let NUMATopologyFilter decide, unless it would not end.
-
-    A file can have hosts and flavors that would block nova-scheduler.
-    """
+    """Let NUMATopologyFilter decide, unless it would not end."""
     return not too_many_arrangements(host_state, spec) and host_passes(
         host_state, spec)
 
@@ -307,12 +292,7 @@ class Scheduler(nova_internals.SchedulerManager):
     def select(self, context: ty.Any, spec: objects.RequestSpec,
                uuids: Sequence[str], alternates: bool,
                ) -> list[list[objects.Selection]]:
-        """Choose hosts, as for a request of nova-conductor.
-
-        :param spec: the request; not changed
-        :raises nova.exception.NoValidHost: if there is no host for a server,
-            with a reason
-        """
+        """Choose hosts for a request; NoValidHost has the reason if not."""
         counts = self.host_manager.counts
         counts.clear()
         self._placement.queries.clear()

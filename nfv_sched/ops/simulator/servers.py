@@ -185,10 +185,7 @@ class SimulatedServer:
     def pci(self) -> str | None:
         """The position of its PCI devices relative to its NUMA nodes.
 
-        :returns: ``local`` (all are on its nodes), ``partial`` (some) or
-            ``remote`` (none); None without devices, or for a guest that
-            floats over several NUMA nodes.  A device without NUMA
-            information is local only on a host with one NUMA node.
+        A device without NUMA information is local only on a host with one.
         """
         if not (devices := self.devices):
             return None

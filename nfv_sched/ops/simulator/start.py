@@ -41,13 +41,9 @@ def started(cloud: snapshot.Cloud, *, reasons: str | None = None,
             ) -> Iterator[states.State]:
     """Simulate the cloud of a snapshot within this context.
 
-    Nova's configuration is that of the snapshot.  Unknown options, of another
-    release or a plugin, are ignored.
+    Unknown options, of another release or a plugin, are ignored.
 
-    :param reasons: value of ``expose_reasons``; None for ``hosts``
-    :param seed: seed of the random choice among equal hosts
-    :param scenario: the snapshot with steps and additional flavors, images
-        and networks; None for the snapshot alone
+    :param scenario: the snapshot with steps and what they need; None for none
     :raises InputError: if a filter or weigher of the snapshot is not
         installed, or an option of the configuration is bad
     """
@@ -59,10 +55,7 @@ def started(cloud: snapshot.Cloud, *, reasons: str | None = None,
 
 def restored(cloud: snapshot.Cloud,
              scenario: scenarios.Scenario | None = None) -> states.State:
-    """Return a simulated cloud in the state of a snapshot.
-
-    To be called within :func:`started` with the same arguments.
-    """
+    """Return a cloud in the state of a snapshot, within :func:`started`."""
     scenario = scenario or scenarios.of_snapshot(cloud)
     cloud = scenario.cloud
     try:
@@ -146,10 +139,7 @@ def _server(state: states.State, name: str, snapshot_server: snapshot.Server,
 
 def _work_out(state: states.State, snapshot_server: snapshot.Server,
               users: _Users, server: servers.SimulatedServer) -> None:
-    """Make Nova's objects of a server.
-
-    :param server: gets the objects; ``unknown`` if there can be no request
-    """
+    """Make Nova's objects of a server, or set ``unknown``."""
     flavor = states.nova_flavor(snapshot_server.flavor)
     try:
         server.image_meta = nova_internals.image_meta(snapshot_server.image)

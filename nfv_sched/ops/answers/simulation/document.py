@@ -178,6 +178,32 @@ class SimulatedCloud:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedSize:
+    """The servers of one size in a sequence."""
+
+    vcpus: int  #: number of their vCPUs, all pinned
+    memory_mib: int  #: their memory in MiB
+    numa_nodes: int  #: number of their NUMA nodes
+    servers: int  #: number of these servers
+    refused: int  #: number of those that were refused
+    #: how many more fit the cloud after the last step, if no others come
+    fit: int
+    #: the most frequent reason why they were refused, for people; null if none
+    #: was
+    reason: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedSequence(SimulatedCloud):
+    """The result of a sequence of servers (--sequence)."""
+
+    hosts_used: int  #: number of hosts with servers after the last step
+    #: servers of the sequence by size, most frequent first; null if --show
+    #: leaves them out
+    requests: tuple[RequestedSize, ...] | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedFile:
     """The result of one of several cloud files."""
 

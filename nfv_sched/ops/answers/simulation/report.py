@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tell the result of a simulation: as a document, and as tables of it."""
 
+import collections
 from collections.abc import Callable, Collection, Iterable, Sequence
 import dataclasses
 import functools
@@ -13,11 +14,15 @@ from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.ops.answers.simulation import document
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.model.counting import capacity
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import compute
 from nfv_sched.ops.simulator import engine
 from nfv_sched.ops.simulator import network
 from nfv_sched.ops.simulator import outcome
 from nfv_sched.ops.simulator import servers as simulated
+from nfv_sched.ops.simulator import state as states
 
 #: If there are more hosts, tables have rows for groups of equal hosts.
 MANY_HOSTS = 24
@@ -39,21 +44,10 @@ class ReportTable:
     columns: Sequence[tables.Column]
     rows: Sequence[ty.Any]
 
-    @classmethod
-    def of_groups(cls, title: str, columns: Sequence[tables.Column],
-                  rows: Sequence[ty.Any]) -> 'ReportTable':
-        """Return a table of groups of equal hosts, which have no details."""
-        return cls(title, [each for each in columns if not each.is_detail],
-                   rows)
 
-
-def table(result: engine.SimulationResult, section: str,
-          full: bool = False) -> ReportTable:
-    """Return the table of a section of the document.
-
-    :param full: whether to list each host even if there are more than
-        ``MANY_HOSTS``; if not, rows are about groups of equal hosts
-    """
+def table(result: engine.SimulationResult, section: str, full: bool = False,
+          sizes: Sequence[document.RequestedSize] = ()) -> ReportTable:
+    """Return the table of a section; ``full`` lists each of many rows."""
     match section:
         case 'hosts':
             return hosts(result, full)
@@ -61,14 +55,57 @@ def table(result: engine.SimulationResult, section: str,
             return network_loads(result, full)
         case 'servers':
             return servers(result)
+        case 'requests':
+            return requests(sizes, full)
     return steps(result)
 
 
-def servers(result: engine.SimulationResult) -> ReportTable:
-    """Return the table of servers after the last step.
+def count_requests(
+    state: states.State, result: engine.SimulationResult,
+) -> tuple[document.RequestedSize, ...]:
+    """Count the boots of a sequence by size, in the state at the end."""
+    flavors = {
+        step.number: step.flavor
+        for step in result.scenario.steps[result.scenario.own_steps:]
+        if isinstance(step, actions.Boot)}
+    boots = collections.defaultdict[str, list[outcome.SimulatedStep]](list)
+    for each in result.outcomes:
+        if each.step in flavors:
+            boots[flavors[each.step]].append(each)
+    # Servers of a sequence have no ports.
+    counting = capacity.Counting(
+        state, assumed_ports.always(0), figures=False)
+    sizes = []
+    for name, outcomes in sorted(
+            boots.items(), key=lambda size: -len(size[1])):
+        flavor = state.flavors[name]
+        reasons = collections.Counter(
+            each.reason for each in outcomes if not each.ok)
+        sizes.append(document.RequestedSize(
+            vcpus=flavor.vcpus, memory_mib=flavor.memory,
+            numa_nodes=int(flavor.extra_specs['hw:numa_nodes']),
+            servers=len(outcomes), refused=reasons.total(),
+            fit=counting.capacity(flavor).fits,
+            reason=max(reasons, key=reasons.__getitem__, default=None)))
+    return tuple(sizes)
 
-    People see columns for PCI devices and places if any host has these.
-    """
+
+def requests(sizes: Sequence[document.RequestedSize],
+             full: bool = False) -> ReportTable:
+    title = 'Servers of the sequence'
+    if not full and len(sizes) > MANY_HOSTS:
+        title += (f', the {MANY_HOSTS} most frequent of {len(sizes)} sizes; '
+                  '--show requests for all')
+        sizes = sizes[:MANY_HOSTS]
+    return ReportTable(title, (
+        _column('vCPUs', 'vcpus'), _column('Memory MiB', 'memory_mib'),
+        _column('NUMA nodes', 'numa_nodes'), _column('Servers', 'servers'),
+        _column('Refused', 'refused'), _column('Fit', 'fit'),
+        _column('Reason', 'reason')), sizes)
+
+
+def servers(result: engine.SimulationResult) -> ReportTable:
+    """Return the table of servers after the last step."""
     return ReportTable('Servers', (
         _column('Server', 'server'), _detail('Server ID', 'server_id'),
         _column('Flavor', 'flavor'), _column('Status', 'status'),
@@ -196,8 +233,9 @@ def hosts(result: engine.SimulationResult, full: bool = False) -> ReportTable:
     groups: dict[tuple[str, int | None], list[document.SimulatedNode]] = {}
     for node in rows:
         groups.setdefault((titles[node.host], node.node), []).append(node)
-    return ReportTable.of_groups(
-        f'{title}, summed up by group', columns,
+    return ReportTable(
+        f'{title}, summed up by group',
+        [each for each in columns if not each.is_detail],
         [_sum(nodes, name) for (name, _number), nodes in groups.items()])
 
 
@@ -288,8 +326,9 @@ def network_loads(result: engine.SimulationResult,
     groups: dict[str, list[document.SimulatedLoad]] = {}
     for load in rows:
         groups.setdefault(titles[load.host], []).append(load)
-    return ReportTable.of_groups(
-        f'{title}, least to most of each group', columns,
+    return ReportTable(
+        f'{title}, least to most of each group',
+        [each for each in columns if not each.is_detail],
         [dataclasses.replace(loads[0], host=name, of_group=tuple(loads))
          for name, loads in groups.items()])
 
@@ -376,10 +415,7 @@ def _server(server: simulated.SimulatedServer,
 
 def node_states(
         host: compute.ComputeHost) -> tuple[document.SimulatedNode, ...]:
-    """Return the resources of each NUMA node of a host.
-
-    PCI devices without NUMA information are on an additional node None.
-    """
+    """Return the NUMA nodes of a host; None is for devices of none."""
     devices = _free_devices(host)
     cells = host.topology().cells
     of_host = functools.partial(
@@ -435,9 +471,15 @@ def _host(host: compute.ComputeHost,
         numa_nodes=node_states(host))
 
 
-def cloud_document(result: engine.SimulationResult,
-                   keys: Collection[str]) -> document.SimulatedCloud:
-    return document.SimulatedCloud(
+def cloud_document(
+    result: engine.SimulationResult, keys: Collection[str],
+    sizes: tuple[document.RequestedSize, ...] = (),
+) -> document.SimulatedCloud:
+    kind = document.SimulatedCloud if (
+        result.scenario.own_steps is None) else functools.partial(
+            document.SimulatedSequence, hosts_used=_hosts_used(result),
+            requests=sizes if 'requests' in keys else None)
+    return kind(
         file=result.scenario.path, seconds=round(result.seconds, 3),
         expectations=document.ExpectationCounts(
             checked=result.checks, failed=tuple(result.failures)),
@@ -449,12 +491,18 @@ def cloud_document(result: engine.SimulationResult,
         steps=tuple(result.outcomes) if 'steps' in keys else None)
 
 
+def _hosts_used(result: engine.SimulationResult) -> int:
+    return sum(bool(host.instances) for host in result.hosts)
+
+
 def summary(result: engine.SimulationResult) -> str:
     succeeded = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - succeeded
     text = (f'{strings.count(len(result.hosts), "host")}, '
             f'{strings.count(len(result.servers), "server")}: '
             f'{succeeded} done, {refused} refused, in {result.seconds:.1f} s')
+    if result.scenario.own_steps is not None:
+        text += f'; {strings.count(_hosts_used(result), "host")} in use'
     if result.checks:
         met = result.checks - len(result.failures)
         text += f'; {met} of {result.checks} expectations met'

@@ -14,10 +14,7 @@ _DIRECTORY = ('etc', 'nfv_sched', 'examples')
 
 
 def find() -> dict[str, pathlib.Path]:
-    """Return the path of each example by name, such as ``platform/numa``.
-
-    Examples of a source tree replace those of an installed package.
-    """
+    """Return the path of each example by name, such as ``platform/numa``."""
     try:
         files = importlib.metadata.files('nfv-sched') or ()
     except importlib.metadata.PackageNotFoundError:

@@ -311,12 +311,7 @@ def _names(host: model.HostGroup) -> tuple[str, ...]:
 
 def _numa_nodes(host: model.HostGroup,
                 physnets: Sequence[set[str]]) -> tuple[snapshot.Node, ...]:
-    """Return the NUMA nodes of a host.
-
-    :param host: with a tuple for each key that has a value per NUMA node
-    :param physnets: physical networks and labels of each NUMA node
-    :raises WrongError: if the dimensions contradict each other
-    """
+    """Return the NUMA nodes of a host whose keys have a value for each."""
     total = sum(host.cores)
     for key in ('cores', 'memory'):
         if not any(getattr(host, key)):
@@ -475,11 +470,7 @@ def _devices(
 
 
 def pci_alias(name: str, entry: model.PCIAlias) -> dict[str, str]:
-    """Return the value of ``[pci] alias`` for an entry of ``pci_aliases``.
-
-    Vendor and product default to those of devices of its type, unless it
-    requests a resource class.
-    """
+    """Return the value of ``[pci] alias`` for an entry of ``pci_aliases``."""
     result = {'name': name, 'device_type': _NOVA_TYPES[entry.type]}
     if entry.resource_class is None or entry.vendor is not None:
         result['vendor_id'] = (entry.vendor or _VENDOR).lower()

@@ -45,13 +45,7 @@ def _accept(name: str, value: str) -> str | None:
 def loads(text: str, path: str = '<text>',
           defaults: scenarios.Defaults = scenarios.DEFAULTS,
           check_extra_spec: _Check = _accept) -> scenarios.Scenario:
-    """Read a cloud and its steps from YAML text.
-
-    :param path: name of the file for messages
-    :param check_extra_spec: takes name and value of an extra spec, returns
-        what is wrong with it, or None
-    :raises InputError: if anything is wrong with the text
-    """
+    """Read a cloud and its steps from YAML text; ``path`` is its name."""
     cloud, errors = _contents(model.CloudFile, text, path)
     if cloud.pci_aliases is not None and (
             'alias' in cloud.options.get('pci', {})):

@@ -23,6 +23,8 @@ from nfv_sched.ops.cloud import values
 _T = ty.TypeVar('_T')
 # Values for PCI devices that are passed to Nova unchanged.
 _Said = ty.Annotated[_T, values.FOR_NOVA]
+GroupPolicy = ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
+                         'soft-anti-affinity']
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +96,7 @@ class ProviderEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostGroup:
-    """An entry of ``hosts``: hosts with the same hardware.
-
-    Keys of NUMA nodes may have one value for all nodes in the file; the
-    loader replaces it by a tuple with a value for each node.
-    """
+    """An entry of ``hosts``: hosts with the same hardware."""
 
     name: values.Name  #: name of the host, or pattern of the names of several
     #: number of hosts; None for one
@@ -212,8 +210,7 @@ class SecurityGroupEntry:
 class ServerGroup:
     """A server group; ``max_server_per_host`` is for anti-affinity."""
 
-    policy: ty.Literal['affinity', 'anti-affinity', 'soft-affinity',
-                       'soft-anti-affinity']
+    policy: GroupPolicy
     max_server_per_host: values.Positive | None = None
 
 

@@ -43,11 +43,7 @@ def read(path: str) -> str:
 
 
 def is_cloud_file(path: str) -> bool:
-    """Return whether a file may be meant as a cloud file.
-
-    True for an empty file, one with a key of a cloud file at the beginning of
-    a line, and one that cannot be read.
-    """
+    """Return whether a file may be meant as one; also if it is unreadable."""
     try:
         raw = files.read(path)
     except (OSError, ValueError, EOFError, zlib.error):
@@ -175,11 +171,7 @@ def _excerpt(text: str) -> str:
 
 
 def parse(text: str, path: str) -> tuple[ty.Any, dict[problems.Path, int]]:
-    """Parse YAML.
-
-    :returns: (the document, path of each field -> its line)
-    :raises InputError: if it is not YAML, or exceeds a limit
-    """
+    """Parse YAML; return the document, and path of each field -> its line."""
     marks: dict[problems.Path, int] = {}
     where = path
     try:

@@ -62,11 +62,8 @@ class PlacementModel:
     its Placement client.  Providers and allocations change only by methods of
     this class.
 
-    :ivar providers: by UUID
-    :ivar allocations: UUID of consumer -> its allocations
-    :ivar traits: traits that exist besides those of the providers; None if
-        unknown
-    :ivar classes: resource classes that exist besides those of the providers;
+    :ivar providers: by UUID, as are allocations, of consumers
+    :ivar traits: those that exist besides those of providers, as are classes;
         None if unknown
     :ivar shuffled: whether :meth:`answer` returns the allocation candidates
         of a host in random order; otherwise in that of :meth:`candidates`
@@ -158,10 +155,7 @@ class PlacementModel:
             self._allocations.pop(consumer, None)
 
     def copy(self, root: str) -> 'PlacementModel':
-        """Return an independent model of one compute node's tree.
-
-        It keeps the usage, but has no allocations.
-        """
+        """Return a model of one compute node's tree, without allocations."""
         copy = PlacementModel()
         for provider in self.tree(root):
             copy._add(dataclasses.replace(provider, used=dict(provider.used)))
@@ -170,12 +164,7 @@ class PlacementModel:
     # Methods that Nova calls
 
     def get_allocation_candidates(self, context: ty.Any, resources: ty.Any):
-        """Answer a query of the scheduler.
-
-        :param resources: ``nova.scheduler.utils.ResourceRequest``
-        :returns: (allocation requests, provider summaries, version); None if
-            Placement refuses the query
-        """
+        """Answer a query of the scheduler; None if Placement refuses it."""
         query = Query.parse(resources.to_querystring())
         if self.refusal(query):
             self.queries.append((query, 0))
@@ -194,12 +183,9 @@ class PlacementModel:
                         alloc_request: Mapping, project_id: str,
                         user_id: str, allocation_request_version: str,
                         consumer_generation: int | None = None) -> bool:
-        """Allocate all of an allocation request, or nothing.
+        """Allocate all of a request, if there is room for it, or nothing.
 
-        A consumer that has allocations keeps them: this is an evacuation, and
-        the allocations on the source are removed later.
-
-        :returns: whether there was enough free capacity
+        In an evacuation the allocations on the source are removed later.
         """
         allocations = allocations_of(alloc_request)
         for uuid, amounts in allocations.items():
@@ -237,11 +223,7 @@ class PlacementModel:
             yield _candidate(shares.own, root, zip(shares.groups, chosen))
 
     def answer(self, query: Query) -> dict[str, list[dict]]:
-        """Return the allocation candidates, up to the limit of the query.
-
-        :returns: UUID of compute node -> its candidates, in random order if
-            :attr:`shuffled`; only compute nodes that have any
-        """
+        """Return the candidates of each compute node that has any."""
         answer: dict[str, list[dict]] = {}
         if query.unsupported or self.refusal(query):
             return answer
@@ -333,8 +315,9 @@ class PlacementModel:
 
     def explain_rest(self, query: Query) -> str:
         """Summarize why a query does not find hosts; empty if it finds all."""
-        missing = [each for tree in self._trees.values()
-                   if (each := _first_missing(tree, query))]
+        missing = [each for tree in self._trees.values() if (each := min(
+            _missing_of_host(tree, query), key=lambda each: each.kind,
+            default=None) or query.choice.missing(tree))]
         elsewhere = [each for each in missing
                      if each.kind is not requirements.RequirementKind.TREE]
         alike: dict[str, list[requirements.UnmetRequirement]] = {}
@@ -354,13 +337,6 @@ def _missing_of_host(tree: requirements.Tree,
     """Return the unmet requirements that no choice of providers can meet."""
     return [missing for requirement in query.host_requirements
             if (missing := requirement.missing(tree)) is not None]
-
-
-def _first_missing(tree: requirements.Tree,
-                   query: Query) -> requirements.UnmetRequirement | None:
-    """Return the most telling unmet requirement of a host, by its kind."""
-    return min(_missing_of_host(tree, query), key=lambda each: each.kind,
-               default=None) or query.choice.missing(tree)
 
 
 def _candidate(own: Mapping[str, int], root: str, chosen: Iterable[

@@ -26,11 +26,7 @@ _KEY = re.compile(r'(resources|required|member_of|in_tree)([\w-]*)')
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """A query for allocation candidates.
-
-    The unsuffixed group is for the compute node itself, and for providers
-    nested in it for resource classes that the compute node does not have.
-    """
+    """A query for allocation candidates."""
 
     #: resource class -> amount, of the unsuffixed group
     amounts: Mapping[str, int]

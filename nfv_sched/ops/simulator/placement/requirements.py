@@ -25,11 +25,7 @@ Amounts = tuple[tuple[str, int], ...]
 
 
 class RequirementKind(enum.IntEnum):
-    """Kind of a requirement.
-
-    Where one unmet requirement is shown for all of a host, it is the one with
-    the lowest kind.
-    """
+    """Kind of a requirement; the lowest unmet one stands for all."""
 
     TREE = 1
     TRAIT = 2
@@ -166,10 +162,7 @@ class AggregateRequirement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResourceRequirement:
-    """A requirement of an amount of a resource class from one provider.
-
-    The provider is the compute node if it has the class, else a nested one.
-    """
+    """An amount from the compute node, or if it lacks the class nested."""
 
     resource_class: str
     amount: int
@@ -323,10 +316,7 @@ class ChoiceRequirement:
             misses=_reserved(tree, needed))
 
     def _fewest(self, tree: Tree) -> tuple[GroupRequirement, ...]:
-        """Return the fewest groups for which there are not enough providers.
-
-        :returns: none if what has no suffix is missing; all of many groups
-        """
+        """Return the fewest groups that no providers meet; all of many."""
         if len(self.groups) > _MOST_TRIED:
             return self.groups
         tried = set()

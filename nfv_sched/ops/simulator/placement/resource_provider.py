@@ -10,22 +10,16 @@ from nfv_sched.ops.cloud import snapshot
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceProvider(snapshot.Provider):
-    """A resource provider with its usage, which only its model changes.
-
-    What its inventories say of the usage is that of the beginning.
-    """
+    """A resource provider with its usage, which only its model changes."""
 
     root: str  #: UUID of the compute node of its tree
-    used: dict[str, int]  #: resource class -> allocated amount
+    #: resource class -> allocated amount; inventories have that before
+    used: dict[str, int]
 
     @classmethod
     def start(cls, provider: snapshot.Provider,
               root: str | None = None) -> 'ResourceProvider':
-        """Return a provider with the usage of its inventories.
-
-        :param root: UUID of the compute node of its tree; by default its
-            parent, or its own
-        """
+        """Return a provider with the usage of its inventories."""
         return cls(
             **{field.name: getattr(provider, field.name)
                for field in dataclasses.fields(snapshot.Provider)},

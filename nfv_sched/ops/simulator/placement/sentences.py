@@ -26,10 +26,7 @@ def demand(amounts: Iterable[tuple[str, int]], traits: Iterable[str],
 
 def title(requirement: requirements.Requirement,
           names: Mapping[str, str]) -> str:
-    """Return the title of a requirement in the output of ``explain``.
-
-    :param names: names of aggregates and hosts by UUID
-    """
+    """Return a title for ``explain``; ``names`` are those of UUIDs."""
     match requirement:
         case requirements.TreeRequirement():
             return f'host {_joined(names, [requirement.uuid])}'

@@ -100,7 +100,7 @@ class DocumentsTest(base.CommandTestCase):
                 kept.add(name)
         self.assertEqual(schemas().keys() - {
             'host-profile-check', 'simulation-run-examples',
-            'simulation-run-files'}, kept)
+            'simulation-run-files', 'simulation-run-sequence'}, kept)
 
     def test_audit(self):
         for name in sorted(faults.FAULTS):
@@ -163,6 +163,10 @@ class DocumentsTest(base.CommandTestCase):
             each['file'] for each in document['files']])
         self.document('simulation-run-examples', 'simulation', 'run',
                       '--list-examples')
+        path = self.folder / 'rows'
+        path.write_text('arrival,vcpus,memory\n0,2,9')
+        self.document('simulation-run-sequence', 'simulation', 'run',
+                      files[0], '--sequence', str(path), '--show', 'requests')
 
     def test_column_of_a_host(self):
         document = json.loads(self.run_command(

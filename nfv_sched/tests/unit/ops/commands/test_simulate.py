@@ -129,3 +129,69 @@ class SimulateTest(SimulateTestCase):
             self.assertEqual(code, done.returncode, done.stderr)
             for word in ('Traceback', 'Broken', 'error'):
                 self.assertNotIn(word, done.stderr)
+
+
+class SequenceTest(SimulateTestCase):
+
+    CLOUD = CLOUD.partition('steps:')[0] + 'steps: []\n'
+    ROWS = """\
+vcpus,arrival,departure,memory,numa_nodes,group,policy
+8,1,3,1024,1,,
+8,2,,1024,1,db,
+8,2.5,,1024,1,,
+"8",3,3,1024,,,
+
+4,0,,1024,2,web,anti-affinity
+4,9,,1024,2,web,
+4,9,,1024,2,web,
+"""
+
+    def play(self, *args, cloud=None, rows=ROWS):
+        return self.shown('simulation', 'run', *(cloud or (self.file(
+            self.CLOUD),)), '--sequence', self.file(rows), *args)
+
+    def test_result(self):
+        """Line 7 leaves room for one of 8 vCPUs: 2, and when it has left 5."""
+        result = json.loads(self.play('-f', 'json'))
+        self.assertEqual(
+            [(8, 1024, 1, 4, 2, 0), (4, 1024, 2, 3, 1, 2)],
+            [(each['vcpus'], each['memory_mib'], each['numa_nodes'],
+              each['servers'], each['refused'], each['fit'])
+             for each in result['requests']])
+        self.assertEqual((2, None), (result['hosts_used'], result['servers']))
+        text = self.play()
+        self.assertNotIn('sequence1-', text)
+        self.assertIn('ServerGroupAntiAffinityFilter', text)
+        self.assertIn('2 hosts in use', text)
+        self.assertEqual(
+            [f'sequence1-{line}' for line in (7, 2, 3, 4, 2, 5, 5, 8, 9)],
+            self.play('--show', 'steps', '-f', 'value', '-c', 'Server'
+                      ).split())
+
+    def test_after_another(self):
+        saved = self.in_folder('saved')
+        self.run_command('simulation', 'run', self.file(self.CLOUD), '--save',
+                         saved, '--sequence', self.file(self.ROWS))
+        self.assertIn('sequence2-2', self.play(
+            '--show', 'all', cloud=('--from', saved)))
+        self.refused(
+            ":3: policy: the group 'db' has the policy soft-anti-affinity",
+            'simulation', 'run', '--from', saved, '--sequence', self.file(
+                self.ROWS.replace('db,', 'db,affinity')), code=1)
+
+    def test_bad(self):
+        for old, new, message in (
+                ('vcpus', 'cpus', ":1: no column named 'cpus'; did you"),
+                ('group', 'arrival', ":1: 2 columns named"),
+                (self.ROWS, 'vcpus,arrival', ":1: no columns named 'memory'"),
+                (self.ROWS, '', ':1: no servers'),
+                ('8,2,,1024,1,db,', '8,2', ':3: 2 cells for 7 columns'),
+                ('8,1,', '\u00b2,1,', ':2: vcpus: must be a whole number'),
+                ('8,1,', '9' * 99 + ',1,', ':2: vcpus: must be a whole'),
+                ('8,1,', '=8,1,', ':2: vcpus: must be a whole number'),
+                ('8,1,', '8,nan,', ':2: arrival: must be a number'),
+                ('8,1,3', '8,1,0.5', ':2: departure: is before the arrival'),
+                ('"8"', '"8', 'not csv: unexpected end of data')):
+            self.refused(message, 'simulation', 'run', self.file(self.CLOUD),
+                         '--sequence', self.file(
+                             self.ROWS.replace(old, new)), code=1)
