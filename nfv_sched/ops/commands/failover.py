@@ -51,8 +51,7 @@ class FailoverCloud(planning.Report):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)
-        names = list(dict.fromkeys(host.name for host in arguments.hosts(
-            cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))
+        names = arguments.host_names(cloud, parsed_args.host, parsed_args)
         from nfv_sched.ops.answers.plans import failover
         from nfv_sched.ops.answers.plans import rendering
         with progress.shown() as update:
