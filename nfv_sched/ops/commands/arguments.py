@@ -133,11 +133,7 @@ def image_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
 
 
 def glance_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
-    """Return the image properties of :func:`add_image`.
-
-    Those of ``--image`` are read from Glance; ``--image-property`` takes
-    precedence.
-    """
+    """Return image properties; those of the command line come first."""
     properties = image_properties(parsed_args)
     if parsed_args.image is None:
         return properties
@@ -216,6 +212,12 @@ def add_host_groups(parser: argparse.ArgumentParser) -> None:
     add_zone(parser, action='append', default=[], dest='az', metavar='PATTERN',
              help='only hosts of these availability zones; * and ? stand for '
                   'anything; can be repeated')
+
+
+def host_names(cloud: snapshot.Cloud, names: Sequence[str],
+               parsed_args: argparse.Namespace) -> list[str]:
+    return list(dict.fromkeys(host.name for host in hosts(
+        cloud, names, parsed_args.az, parsed_args.aggregate)))
 
 
 def check_host_groups(parsed_args: argparse.Namespace) -> None:

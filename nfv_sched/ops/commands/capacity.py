@@ -59,9 +59,6 @@ examples:
 
 {base.EXIT_CODES}"""
 
-#: Maximum number of flavors in a note.
-_MOST_NAMES = 3
-
 _CLOUD, _AGGREGATE, _HOST = 'cloud', 'aggregate', 'host'
 
 
@@ -144,10 +141,7 @@ class _Capacity(base.Lister):
               hosts: Sequence[str],
               ports: 'Mapping[str, assumed_ports.NewPorts]',
               counted: 'Iterable[capacity.FlavorCapacity]' = ()) -> None:
-        """Print notes on what is not certain, and on hosts of Blazar.
-
-        :param ports: those assumed for each flavor, by its name
-        """
+        """Print what is not certain; ``ports`` are those of each flavor."""
         notes = list(dict.fromkeys(
             note for each in ports.values() for note in each.notes))
         if parsed_args.formatter == base.TABLE:  # there are columns for it
@@ -158,8 +152,8 @@ class _Capacity(base.Lister):
                          if each.basis == basis]
                 if names:
                     notes.append(
-                        f'{why}, for {_some(names)}: one port on the virtual '
-                        'switch is assumed; --network or --like says '
+                        f'{why}, for {strings.some(names)}: one port on the '
+                        'virtual switch is assumed; --network or --like says '
                         'otherwise')
             for each in counted:
                 notes += [f'{each.flavor.name}: accelerators are not counted, '
@@ -251,10 +245,7 @@ class ListCapacity(_Capacity):
 
     def _allowances(self, project: str, flavors: Iterable[snapshot.Flavor],
                     ) -> dict[str, capacity_document.QuotaAllowance]:
-        """Return what the quota of a project allows, by name of the flavor.
-
-        What cannot be read is left out, and named after the output.
-        """
+        """Return what a quota allows of each flavor that can be read."""
         from nfv_sched.ops.answers.capacity import quota
         allowances = {}
         try:
@@ -377,12 +368,6 @@ def _is_text(parsed_args: argparse.Namespace) -> bool:
     return parsed_args.formatter == base.TABLE and not parsed_args.columns
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ', '.join(names[:_MOST_NAMES]) + (
-        f' and {strings.count(more, "other flavor")}' if more > 0 else '')
-
-
 def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
     """Return whether a project has a server, or an aggregate is for it."""
     return any(server.project == project for server in cloud.servers) or any(
@@ -392,11 +377,7 @@ def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
 
 def _chosen(cloud: snapshot.Cloud,
             parsed_args: argparse.Namespace) -> list[str]:
-    """Return the names of the hosts that the options select.
-
-    Unlike other commands, an aggregate without hosts is accepted: nothing fits
-    there.
-    """
+    """Return names of hosts; an aggregate may be without hosts here."""
     chosen = list(dict.fromkeys(host.name for host in arguments.hosts(
         cloud, parsed_args.host, parsed_args.az)))
     if parsed_args.aggregate:

@@ -67,10 +67,7 @@ def is_changed(parsed_args: argparse.Namespace) -> bool:
 def changed(
     cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
 ) -> tuple[snapshot.Cloud, list[str]]:
-    """Return a cloud with the changes of :func:`add_changes`.
-
-    :returns: also sentences about them, for people
-    """
+    """Return the changed cloud, and sentences about the changes."""
     notes: list[str] = []
     if not is_changed(parsed_args):
         return cloud, notes

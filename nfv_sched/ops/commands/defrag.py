@@ -2,12 +2,13 @@
 """The command ``nfv-sched cloud defrag``."""
 
 import argparse
+import typing as ty
 
 from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
 Servers may not fit although the hosts together have enough free CPUs, pages
@@ -43,19 +44,14 @@ class DefragCloud(planning.MovePlanCommand):
         arguments.add_moves(parser, 10)
         arguments.add_ports(parser)
 
-    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        cloud = self.cloud.read(self, parsed_args)
+    def make_plan(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                  update: ty.Any) -> document.Defrag:
         from nfv_sched.ops.answers.plans import move_search
-        from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.commands import replanning
         options = document.DefragOptions(
             max_moves=parsed_args.max_moves,
             networks=tuple(parsed_args.networks), like=parsed_args.like,
             ports=parsed_args.ports, **self.move_options(parsed_args))
-        with progress.shown() as update:
-            answer = replanning.plan_defrag(
-                cloud, parsed_args.flavor, parsed_args.count, options, update,
-                seconds=parsed_args.seconds or move_search.SECONDS)
-        self.has_findings = not answer.enough
-        return planning.output_of_moves(
-            answer, rendering.defrag_text(answer), rendering.DEFRAG)
+        return replanning.plan_defrag(
+            cloud, parsed_args.flavor, parsed_args.count, options, update,
+            seconds=parsed_args.seconds or move_search.SECONDS)

@@ -2,6 +2,7 @@
 """The command ``nfv-sched host drain``."""
 
 import argparse
+import typing as ty
 
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cli import errors
@@ -9,10 +10,8 @@ from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_execution
-from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
 Each server is moved live if possible, else cold, or it stays; "Why" says why
@@ -81,40 +80,25 @@ class DrainHost(planning.MovePlanCommand):
             raise errors.UsageError(plan_execution.NO_ENABLE)
         super().check(parsed_args)
 
-    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        cloud = self.cloud.read(self, parsed_args)
+    def make_plan(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                  update: ty.Any) -> document.Drain | document.RollingDrain:
         from nfv_sched.ops.answers.plans import drain
-        from nfv_sched.ops.answers.plans import rendering
         from nfv_sched.ops.answers.plans import rolling
         options = document.DrainOptions(
             make_room=parsed_args.make_room, relax=parsed_args.relax,
             shelve=parsed_args.shelve, **self.move_options(parsed_args))
-        plan: document.Drain | document.RollingDrain
-        with progress.shown() as update:
-            if _has_rounds(parsed_args):
-                chosen = arguments.hosts(cloud, parsed_args.hosts,
-                                         parsed_args.az, parsed_args.aggregate)
-                hosts = list(dict.fromkeys(host.name for host in chosen))
-                plan = rolling.plan(
-                    cloud, hosts, options, at_once=parsed_args.at_once or 1,
-                    seconds=parsed_args.seconds or rolling.SECONDS,
-                    update=update)
-                self.has_findings = bool(plan.not_emptied)
-                commands = ()
-            else:
-                host = arguments.host_name(
-                    [host.name for host in cloud.hosts], parsed_args.hosts[0])
-                plan = drain.plan(
-                    cloud, host, options, update=update,
-                    seconds=parsed_args.seconds or drain.SECONDS,
-                    uuids=_uuids(cloud, host, parsed_args.server))
-                self.has_findings = bool(plan.staying or plan.unfinished)
-                commands = list(rendering.drain_commands(plan))
-        return planning.Output(
-            text=rendering.drain_text(plan),
-            rows=rendering.drain_records(plan),
-            columns=rendering.drain_columns(plan), commands=commands,
-            document=plan_file.document_of(plan))
+        if _has_rounds(parsed_args):
+            return rolling.plan(
+                cloud,
+                arguments.host_names(cloud, parsed_args.hosts, parsed_args),
+                options, at_once=parsed_args.at_once or 1, update=update,
+                seconds=parsed_args.seconds or rolling.SECONDS)
+        host = arguments.host_name(
+            [host.name for host in cloud.hosts], parsed_args.hosts[0])
+        return drain.plan(
+            cloud, host, options, update=update,
+            seconds=parsed_args.seconds or drain.SECONDS,
+            uuids=_uuids(cloud, host, parsed_args.server))
 
 
 def _has_rounds(parsed_args: argparse.Namespace) -> bool:

@@ -2,13 +2,13 @@
 """The command ``nfv-sched host evacuate``."""
 
 import argparse
+import typing as ty
 
 from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
-from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.simulator import progress
 
 _EPILOG = f"""\
 Make sure that the hosts are off: Nova knows only that nova-compute does not
@@ -49,21 +49,11 @@ class EvacuateHost(planning.MovePlanCommand):
         arguments.check_host_groups(parsed_args)
         super().check(parsed_args)
 
-    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        cloud = self.cloud.read(self, parsed_args)
+    def make_plan(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                  update: ty.Any) -> document.Evacuation:
         from nfv_sched.ops.answers.plans import drain
-        from nfv_sched.ops.answers.plans import rendering
-        hosts = arguments.hosts(cloud, parsed_args.hosts, parsed_args.az,
-                                parsed_args.aggregate)
-        with progress.shown() as update:
-            plan = drain.evacuate(
-                cloud, list(dict.fromkeys(host.name for host in hosts)),
-                relax=parsed_args.relax, avoid=tuple(parsed_args.avoid),
-                update=update,
-                seconds=parsed_args.seconds or drain.SECONDS)
-        self.has_findings = any(each.how is None for each in plan.servers)
-        return planning.Output(
-            text=rendering.evacuation_text(plan),
-            rows=rendering.drain_records(plan), columns=rendering.DRAIN,
-            commands=list(rendering.commands(plan.moves)),
-            document=plan_file.document_of(plan))
+        return drain.evacuate(
+            cloud,
+            arguments.host_names(cloud, parsed_args.hosts, parsed_args),
+            relax=parsed_args.relax, avoid=tuple(parsed_args.avoid),
+            update=update, seconds=parsed_args.seconds or drain.SECONDS)

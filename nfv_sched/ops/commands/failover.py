@@ -60,8 +60,7 @@ class FailoverCloud(planning.Report):
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         cloud = self.cloud.read(self, parsed_args)
-        names = list(dict.fromkeys(host.name for host in arguments.hosts(
-            cloud, parsed_args.host, parsed_args.az, parsed_args.aggregate)))
+        names = arguments.host_names(cloud, parsed_args.host, parsed_args)
         number = parsed_args.at_once
         if number > 1 and not (
                 0 < (sets := math.comb(len(names), number)) <= _MOST_SETS):

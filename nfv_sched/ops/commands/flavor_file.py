@@ -64,10 +64,7 @@ _PROPERTY = re.compile(
 
 
 def flavors(path: str) -> list[snapshot.Flavor]:
-    """Read the flavors in a file.
-
-    :raises CloudUnreadError: if it cannot be read, or has no valid flavors
-    """
+    """Read the flavors in a file; raise CloudUnreadError if it has none."""
     with _reading(path):
         flavors = list(_iterate_flavors(_read_content(path)))
         titles = collections.Counter(each.name for each in flavors)
@@ -79,12 +76,7 @@ def flavors(path: str) -> list[snapshot.Flavor]:
 
 
 def image(path: str) -> document.Image:
-    """Read the image in a file.
-
-    :param path: a file with the output of ``openstack image show``, or with
-        properties and their values
-    :raises CloudUnreadError: if it cannot be read, or has no valid image
-    """
+    """Read an image in a file; raise CloudUnreadError if it has none."""
     with _reading(path):
         return _image(_only_image(_read_content(path)))
 
@@ -221,10 +213,7 @@ def _places(data: ty.Any, where: str = '', depth: int = 0) -> Iterator[str]:
 
 
 def _flavor(data: Mapping[str, ty.Any], name: str | None) -> snapshot.Flavor:
-    """Return a flavor.
-
-    :param name: that under which it is in the file, if any
-    """
+    """Return a flavor; ``name`` is that under which it is in the file."""
     fields = {field: next((data[key] for key in keys if key in data), None)
               for field, keys in _NAMES.items()}
     name = name if fields['name'] is None else str(fields['name'])
@@ -275,10 +264,7 @@ def _size(value: ty.Any, what: str = '') -> int:
 
 
 def _texts(data: ty.Any, lenient: bool = False) -> dict[str, str]:
-    """Return properties and their values, converted to strings.
-
-    :param lenient: skip values such as the lists of Glance
-    """
+    """Return properties as texts; ``lenient`` skips others."""
     if isinstance(data, str):
         return _parse_printed(data)
     if not isinstance(data, Mapping):

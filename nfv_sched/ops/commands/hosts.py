@@ -5,7 +5,6 @@ import argparse
 import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
-import math
 import os
 import typing as ty
 
@@ -115,7 +114,8 @@ class ListHost(base.Lister):
             help='order of the hosts: by name, most free pinned CPUs, largest '
                  'fit, or most scattered free CPUs (default: name)')
         parser.add_argument(
-            '--full', type=_percent, metavar='PERCENT',
+            '--full', metavar='PERCENT',
+            type=lambda text: arguments.amount(text, 0, 100, 'a percentage'),
             help='only hosts whose ports or security group rules are used to '
                  'at least this percentage of their limit, 0 to 100')
 
@@ -137,16 +137,6 @@ class ListHost(base.Lister):
         self._document = documents.Document(listed, ('numa_nodes',))
         rows = listed.numa_nodes
         return self.cells(parsed_args, rendering.columns(rows), rows)
-
-
-def _percent(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError('a number from 0 to 100 is needed')
-    return value
 
 
 class _WithFacts:
@@ -266,10 +256,7 @@ class ShowHost(_WithFacts, base.ShowOne):
 
 
 def _named(cloud: snapshot.Cloud, name: str) -> list[snapshot.Host]:
-    """Return the host of a name or UUID, in a list.
-
-    :raises NotInCloudError: if there is none
-    """
+    """Return the host of a name or UUID, in a list."""
     from nfv_sched.ops.answers.hosts import view
     titles = view.titles(cloud.hosts)
     hosts = [host for host in cloud.hosts if name in (

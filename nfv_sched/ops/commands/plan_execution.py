@@ -83,11 +83,7 @@ class RunMixin:
             self, parsed_args, ('network_agents',), self.print_line)
 
     def current_cloud(self, parsed_args: argparse.Namespace) -> snapshot.Cloud:
-        """Read the cloud as it is now, or wait for a snapshot of it.
-
-        :raises NotConfiguredError: if only a file shows it
-        :raises CloudUnreadError: if it cannot be read
-        """
+        """Read the cloud as it is now, or wait for a snapshot of it."""
         if parsed_args.source is None:
             return source.live_cloud(self, parsed_args)
         if not source.is_url(parsed_args.source):
@@ -291,10 +287,7 @@ class _Execution:
         return self._summarize(run)
 
     def _plan_rest(self, failed: Mapping[tuple[str, str], str]) -> None:
-        """Save a new plan in place of this one.
-
-        :raises CloudUnreadError: if there is none, or it cannot be written
-        """
+        """Save a new plan in place of this one."""
         time.sleep(values.FREED_SECONDS)
         saved, journal = self._saved, self._journal
         cloud = self._command.cloud_again(self._args, saved)

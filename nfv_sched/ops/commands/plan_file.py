@@ -60,10 +60,7 @@ def digest(content: bytes) -> str:
 
 def journal_of(path: str, plan_digest: str, round_number: int,
                ) -> tuple[str, str]:
-    """Return the default journal of a plan, and the hash for it.
-
-    :param round_number: 0 for a plan without rounds
-    """
+    """Return the default journal of a plan or round, and the hash."""
     if not round_number:
         return f'{path}.journal', plan_digest
     # Moves of each round are numbered from 1.
@@ -76,18 +73,44 @@ def moves_of(plan: ty.Any, round_number: int | None = None) -> values.MovePlan:
 
     :raises ValueError: if there is no such round
     """
+    fields: dict[str, ty.Any] = {}
     match plan:
+        case rebalance_document.Rebalance():
+            return _moves_of_rebalance(plan)
         case document.RollingDrain():
             return _moves_of_round(plan, round_number)
         case document.Drain():
-            return _moves_of_drain(plan)
+            is_whole = plan.others is None
+            fields['closed_hosts'] = (plan.host,) if is_whole else ()
+            undone = _left_undone(plan)
+            command = ('host', 'drain', *options_of({
+                **dataclasses.asdict(plan.options),
+                'servers': () if is_whole else to_leave(plan)}),
+                '--', plan.host)
         case document.Evacuation():
-            return _moves_of_evacuation(plan)
+            fields['staying'] = tuple([
+                each.server_id for each in plan.servers if each.how is None])
+            undone = tuple(_staying(plan.servers))
+            command = ('host', 'evacuate', *options_of({
+                'relax': plan.relax, 'avoid': plan.avoid}), '--', *plan.hosts)
         case document.Defrag():
-            return _moves_of_defrag(plan)
-        case document.Rearrangement():
-            return _moves_of_rearrangement(plan)
-    return _moves_of_rebalance(plan)
+            undone = (f'{plan.fits_after} more servers of {plan.flavor} fit, '
+                      f'not {plan.wanted}',) * (not plan.enough)
+            command = 'cloud', 'defrag', *options_of({
+                'flavor': plan.flavor, 'count': plan.wanted,
+                **dataclasses.asdict(plan.options)})
+        case _:
+            options = dataclasses.asdict(plan.options)
+            is_even = options.pop('spread')
+            undone = (
+                'NUMA nodes are not even' if is_even else
+                f'{strings.count(plan.after - plan.before, "host")} emptied, '
+                f'not {plan.options.hosts}',) * (not plan.enough)
+            command = ('cloud', 'spread' if is_even else 'consolidate',
+                       *options_of(options))
+    return values.MovePlan(
+        moves=document.moves_of(plan), left_undone=undone, command=command,
+        warnings=_warnings(plan.unread), **fields)
 
 
 def read(path: str, round_number: int | None = None) -> SavedPlan:
@@ -127,18 +150,7 @@ def _type_of(data: dict[str, ty.Any]) -> type | None:
     # A plan has no field that says which it is.
     return next((root for root in _PLANS if all(
         each.name in data for each in dataclasses.fields(root)
-        if not each.metadata.get('internal'))), None)
-
-
-def _moves_of_drain(plan: document.Drain) -> values.MovePlan:
-    return values.MovePlan(
-        moves=plan.moves,
-        closed_hosts=(plan.host,) if plan.others is None else (),
-        left_undone=_left_undone(plan), warnings=_warnings(plan.unread),
-        command=('host', 'drain', *options_of({
-            **dataclasses.asdict(plan.options), 'servers':
-                () if plan.others is None else to_leave(plan)}),
-            '--', plan.host))
+        if each.default is dataclasses.MISSING)), None)
 
 
 def options_of(values: Mapping[str, ty.Any]) -> Iterator[str]:
@@ -170,7 +182,7 @@ def _moves_of_round(plan: document.RollingDrain,
     remaining = (*[host for each in rounds for host in each.hosts],
                  *plan.not_emptied)
     return values.MovePlan(
-        moves=tuple([move for each in this.hosts for move in each.moves]),
+        moves=document.moves_of(this),
         closed_hosts=tuple([each.host for each in this.hosts]),
         enabled_hosts=this.enabled, round=number,
         next_round=None if is_last else number + 1,
@@ -230,42 +242,6 @@ def _staying(servers: Iterable[document.DrainServer]) -> Iterator[str]:
                 f'{each.server} ({each.server_id}) stays on {each.source}',
                 *(f'; its move to {lack.nearest} has failed: {lack.why}'
                   for lack in each.lacks if lack.kind == _FAILED)))
-
-
-def _moves_of_evacuation(plan: document.Evacuation) -> values.MovePlan:
-    return values.MovePlan(
-        moves=plan.moves, warnings=_warnings(plan.unread),
-        left_undone=tuple(_staying(plan.servers)),
-        staying=tuple([each.server_id for each in plan.servers
-                       if each.how is None]),
-        command=('host', 'evacuate', *options_of({
-            'relax': plan.relax, 'avoid': plan.avoid}), '--', *plan.hosts))
-
-
-def _moves_of_defrag(plan: document.Defrag) -> values.MovePlan:
-    return values.MovePlan(
-        moves=tuple(map(document.move_of, plan.moves)),
-        left_undone=() if plan.enough else (
-            f'{plan.fits_after} more servers of {plan.flavor} fit, not '
-            f'{plan.wanted}',),
-        warnings=_warnings(plan.unread),
-        command=('cloud', 'defrag', *options_of({
-            'flavor': plan.flavor, 'count': plan.wanted,
-            **dataclasses.asdict(plan.options)})))
-
-
-def _moves_of_rearrangement(plan: document.Rearrangement) -> values.MovePlan:
-    options = dataclasses.asdict(plan.options)
-    even = options.pop('spread')
-    return values.MovePlan(
-        moves=tuple(map(document.move_of, plan.moves)),
-        left_undone=() if plan.enough else (
-            'NUMA nodes are not even' if even else
-            f'{strings.count(plan.after - plan.before, "host")} emptied, not '
-            f'{plan.options.hosts}',),
-        warnings=_warnings(plan.unread),
-        command=('cloud', 'spread' if even else 'consolidate',
-                 *options_of(options)))
 
 
 def _warnings(unread: Iterable[document.UnreadData]) -> tuple[str, ...]:

@@ -94,11 +94,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
 
     def cloud_again(self, parsed_args: argparse.Namespace,
                     saved: plan_file.SavedPlan) -> snapshot.Cloud:
-        """Read the cloud as it is now, for a new plan.
-
-        Agents are read from Neutron's API, unless --config-file or --from is
-        given.
-        """
+        """Read the cloud; agents by API without --config-file or --from."""
         if parsed_args.journal is None:
             _check_earlier_rounds(saved)
         if saved.is_of_agents and parsed_args.source is None and (

@@ -24,11 +24,14 @@ from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import tables
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import changes
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
+from nfv_sched.ops.run import schedule
+from nfv_sched.ops.simulator import progress
 
 _ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
 
@@ -63,15 +66,16 @@ class Output:
     table: tables.Table | None = None
 
 
-def output_of_moves(plan: document.Defrag | document.Rearrangement,
-                    text: Sequence[tables.Part],
-                    columns: Sequence[tables.Column]) -> Output:
-    from nfv_sched.ops.answers.plans import rendering
-    return Output(
-        text=text, columns=[each.title for each in columns],
-        rows=[[each.cell(move) for each in columns] for move in plan.moves],
-        document=plan_file.document_of(plan),
-        commands=list(rendering.commands(map(document.move_of, plan.moves))))
+def _with_time(parsed_args: argparse.Namespace, plan: ty.Any) -> ty.Any:
+    """Return a plan that says how long it takes, or its rounds do."""
+    if isinstance(plan, document.RollingDrain):
+        return dataclasses.replace(plan, rounds=tuple([
+            _with_time(parsed_args, each) for each in plan.rounds]))
+    parallel = parsed_args.parallel or plan_execution.PARALLEL
+    speed = parsed_args.mib_per_second
+    return dataclasses.replace(plan, estimate=document.TimeEstimate(
+        seconds=schedule.seconds(document.moves_of(plan), speed, parallel),
+        mib_per_second=speed, parallel=parallel))
 
 
 class Report(base.Lister, metaclass=abc.ABCMeta):
@@ -138,6 +142,10 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             kinds.add_argument('--live-only', action='store_true',
                                help='migrate no server cold')
             arguments.add_avoid(parser)
+            parser.add_argument(
+                '--mib-per-second', type=arguments.positive, metavar='N',
+                help='estimate how long the moves take, if a host sends N MiB '
+                     'in a second, and --parallel moves are made at a time')
 
     def move_options(self,
                      parsed_args: argparse.Namespace) -> dict[str, ty.Any]:
@@ -156,7 +164,9 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         else:
             for option in ('yes', 'replan', 'dry_run', 'parallel', 'timeout',
                            'enable_after'):
-                if getattr(parsed_args, option):
+                if getattr(parsed_args, option) and not (
+                        option == 'parallel' and self.migrates
+                        and parsed_args.mib_per_second):
                     raise errors.UsageError(
                         f'--{option.replace("_", "-")} is for --run')
         if not (parsed_args.run or self.cloud.has_account) and (
@@ -180,6 +190,29 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         if parsed_args.dry_run and parsed_args.replan:
             raise errors.UsageError('either --dry-run or --replan')
         self.check_terminal(parsed_args)
+
+    def make_plan(self, parsed_args: argparse.Namespace,
+                  cloud: snapshot.Cloud, update: ty.Any) -> ty.Any:
+        """Return a document with moves."""
+        raise NotImplementedError
+
+    def report(self, parsed_args: argparse.Namespace) -> Output:
+        cloud = self.cloud.read(self, parsed_args)
+        with progress.shown() as update:
+            plan = self.make_plan(parsed_args, cloud, update)
+        if self.migrates and parsed_args.mib_per_second:
+            plan = _with_time(parsed_args, plan)
+        moves = plan_file.moves_of(plan)
+        self.has_findings = bool(
+            moves.left_undone or getattr(plan, 'not_emptied', ()))
+        from nfv_sched.ops.answers.plans import rendering
+        text, columns, rows = rendering.parts(plan)
+        return Output(
+            text=text, columns=[each.title for each in columns],
+            rows=[['' if (cell := each.cell(row)) is None else cell
+                   for each in columns] for row in rows],
+            document=plan_file.document_of(plan),
+            commands=list(rendering.commands(moves)))
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         # Cliff does not return what produce_output() does.

@@ -2,12 +2,13 @@
 """The commands ``nfv-sched cloud spread`` and ``cloud consolidate``."""
 
 import argparse
+import typing as ty
 
 from nfv_sched.ops.answers.plans import document
+from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.simulator import progress
 
 _PROOF = """\
 A solver finds the moves, and says what no moves exceed, if it can prove that
@@ -25,23 +26,18 @@ class Rearrange(planning.MovePlanCommand):
         super().add_options(parser)
         arguments.add_moves(parser, 100)
 
-    def report(self, parsed_args: argparse.Namespace) -> planning.Output:
-        cloud = self.cloud.read(self, parsed_args)
+    def make_plan(self, parsed_args: argparse.Namespace, cloud: snapshot.Cloud,
+                  update: ty.Any) -> document.Rearrangement:
         from nfv_sched.ops.answers.plans import move_search
         from nfv_sched.ops.answers.plans import rearrange
-        from nfv_sched.ops.answers.plans import rendering
         options = document.RearrangeOptions(
             spread=self.spreads, max_moves=parsed_args.max_moves,
             points=parsed_args.points if self.spreads else None,
             hosts=None if self.spreads else parsed_args.hosts,
             **self.move_options(parsed_args))
-        with progress.shown() as update:
-            plan = rearrange.plan(
-                cloud, options, update=update,
-                seconds=parsed_args.seconds or move_search.SECONDS)
-        self.has_findings = not plan.enough
-        return planning.output_of_moves(
-            plan, rendering.rearrange_text(plan), rendering.MOVES)
+        return rearrange.plan(
+            cloud, options, update=update,
+            seconds=parsed_args.seconds or move_search.SECONDS)
 
 
 class SpreadCloud(Rearrange):

@@ -60,12 +60,7 @@ class SaveSnapshot(base.Command):
 
 
 def save(cloud: snapshot.Cloud, path: str, anonymous: bool) -> list[str]:
-    """Write a snapshot; an existing file is replaced.
-
-    :param anonymous: replace names and UUIDs
-    :returns: lines about what was written
-    :raises CloudUnreadError: if the file cannot be written
-    """
+    """Write a snapshot; return lines about what was written."""
     replaced: Mapping[str, int] = {}
     if anonymous:
         cloud, replaced = anonymize.replace(cloud)

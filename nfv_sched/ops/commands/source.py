@@ -147,10 +147,7 @@ class Source:
 
 def live_cloud(command: base.Subcommand,
                parsed_args: argparse.Namespace) -> snapshot.Cloud:
-    """Read the cloud of --config-file, as it is now.
-
-    :raises CloudUnreadError: if it cannot be read
-    """
+    """Read the cloud of --config-file, as it is now."""
     if command.read_live is None:
         # Nova prepares its databases once in a process.
         command.read_live = reader(base.configuration(parsed_args))
@@ -255,10 +252,7 @@ def load(path: str, config_files: Sequence[str] = (),
 
 
 def _simulate(path: str) -> snapshot.Cloud:
-    """Run the steps of a cloud file and return the resulting cloud.
-
-    :raises InputError: if anything is wrong with the file
-    """
+    """Run the steps of a cloud file and return the resulting cloud."""
     concurrency.native_threads()
     from nfv_sched.ops.answers.simulation import reading
     from nfv_sched.ops.simulator import engine

@@ -9,6 +9,7 @@ import dataclasses
 import enum
 import typing as ty
 
+import os_resource_classes as orc
 from oslo_utils import strutils
 
 from nfv_sched.ops.cloud import snapshot
@@ -152,6 +153,18 @@ def vfs_detached(server: snapshot.Server) -> int | None:
     # Devices of an alias that is live_migratable stay attached.
     return None if server.ports is None else sum(
         port.vnic_type in DETACHED_VNIC_TYPES for port in server.ports)
+
+
+def copied(kind: MoveKind, server: snapshot.Server,
+           host_id: str | None) -> values.CopiedData | None:
+    """Return what a move from a host copies; None if it is no migration."""
+    if kind not in (LIVE, COLD):
+        return None
+    return values.CopiedData(
+        memory_mib=server.flavor.memory if kind == LIVE else 0,
+        # Volumes take none of it, and shared storage is another provider.
+        disk_mib=1024 * server.allocations.get(host_id or '', {}).get(
+            orc.DISK_GB, 0) if server.allocations else None)
 
 
 def _major_version(release: str) -> int:

@@ -38,7 +38,8 @@ def move_of(positions: arrangements.Positions, uuid: str, source: str,
         source=source, destination=destination,
         related=positions.related(uuid) if destination else (),
         vfs_detached=movable.vfs_detached(server)
-        if kind == movable.LIVE else 0)
+        if kind == movable.LIVE else 0,
+        copied=movable.copied(kind, server, positions.host_id(source)))
 
 
 class Failure(ty.NamedTuple):

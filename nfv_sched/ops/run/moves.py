@@ -176,10 +176,7 @@ def problems(connection: _Connection, moves: Iterable[values.Move],
 
 def astray(connection: _Connection,
            moves: Iterable[values.Move]) -> Iterator[str]:
-    """Yield why the first move of a server, or of a service, cannot be made.
-
-    :raises NoAnswerError: if an API does not answer
-    """
+    """Yield why the first move of a server or service is impossible."""
     checked: set[str] = set()
     for move in moves:
         # A later move of the same server begins where this one ends.
@@ -379,10 +376,7 @@ def _task(server: Mapping) -> str | None:
 
 
 def _is_to_move(server: Mapping, move: values.Move) -> bool:
-    """Return whether a server is still to be moved.
-
-    :raises MoveError: if it cannot be moved as planned; a clause
-    """
+    """Return whether a server is still to be moved, and can be."""
     host, task = _host(server), _task(server)
     if task is not None and not (
             move.is_evacuation and values.can_evacuate(task)):
@@ -690,10 +684,7 @@ def _agents_of(connection: _Connection, move: values.Move) -> list[bool]:
 
 
 def _is_to_reassign(connection: _Connection, move: values.Move) -> bool:
-    """Return whether an agent is still to give it to the other.
-
-    :raises MoveError: if it cannot be moved as planned; a clause
-    """
+    """Return whether an agent is still to give it to the other."""
     on_source, on_destination = _agents_of(connection, move)
     if on_source and on_destination:
         raise MoveError(f'is on {move.source} and {move.destination}')

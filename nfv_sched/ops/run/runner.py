@@ -24,6 +24,7 @@ from nfv_sched.base import strings
 from nfv_sched.ops.cli import atomic_file
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.run import moves
+from nfv_sched.ops.run import schedule
 from nfv_sched.ops.run import values
 
 #: Seconds between two looks at the moves.
@@ -251,19 +252,6 @@ def _line(plan: values.MovePlan, move: values.Move) -> str:
                          move.vfs_detached))
 
 
-def depends(move: values.Move, earlier: values.Move) -> bool:
-    if move.is_shelving:
-        # The last resort: not before all that can move has moved.
-        return not earlier.is_shelving
-    # It may need the capacity that the other frees, and a claim depends on
-    # those before it. Moves that leave the same host do not depend on each
-    # other.
-    return (move.id == earlier.id
-            or earlier.destination in (move.source, move.destination)
-            or earlier.source == move.destination
-            or earlier.id in move.related or move.id in earlier.related)
-
-
 class PlanRun:
     """The execution of a plan.
 
@@ -473,7 +461,7 @@ class PlanRun:
         ready: list[values.Move] = []
         blocking = list(self._running)
         for move in remaining:
-            if not any(depends(move, each) for each in blocking):
+            if not any(schedule.depends(move, each) for each in blocking):
                 if not (seconds := self._pause(move)):
                     ready.append(move)
                 # Some seconds are not worth a line.
@@ -489,15 +477,9 @@ class PlanRun:
         pause = 0.0
         for earlier in self.plan.moves[:move.number - 1]:
             record = self._journal.last.get(earlier.number)
-            if record is None or not earlier.is_of_server:
-                continue
-            if earlier.kind == 'live' and earlier.id in move.related:
-                seconds = values.SYNCED_SECONDS
-            elif earlier.source == move.destination:
-                seconds = values.FREED_SECONDS
-            else:
-                continue
-            pause = max(pause, seconds - _age(record))
+            seconds = schedule.pause(move, earlier)
+            if record is not None and seconds:
+                pause = max(pause, seconds - _age(record))
         for uuid, record in self._journal.earlier.items():
             # Which hosts and what kind of move is not recorded.
             if move.is_of_server:

@@ -42,6 +42,21 @@ _MAX_NAME = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedData:
+    """What a migration copies from host to host."""
+
+    memory_mib: int  #: memory in MiB; 0 for a cold migration
+    #: disks in MiB, at most: those on no volume, nor on storage that Placement
+    #: shows as shared; null if its allocations are not known
+    disk_mib: int | None
+
+    @property
+    def mib(self) -> int | None:
+        return None if self.disk_mib is None else (
+            self.memory_mib + self.disk_mib)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
     """A move of a server, of the DHCP server of a network, or of a router.
 
@@ -63,6 +78,8 @@ class Move:
     #: number of ports whose devices Nova replaces while the server runs; None
     #: if its ports are not known
     vfs_detached: int | None = None
+    #: what is copied; None if that is not known, or it is no migration
+    copied: CopiedData | None = None
 
     def __str__(self) -> str:
         return strings.line(self.name) or self.id

@@ -163,7 +163,7 @@ def _fits_after(cloud: snapshot.Cloud, requested: request.BootRequest,
     with start.started(cloud) as state:
         return bool(plan.moves) and trial.failure(
             state, arrangements.Positions(cloud, state),
-            list(map(plan_document.move_of, plan.moves)),
+            list(plan_document.moves_of(plan)),
         ) is None and scheduling.run(state, requested).reason is None
 
 

@@ -62,6 +62,16 @@ class MoveRelaxation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TimeEstimate:
+    """An estimate of how long migrations take, by what they copy."""
+
+    #: until all have ended; null if it is not known what one of them copies
+    seconds: int | None
+    mib_per_second: int  #: MiB that a host sends in a second
+    parallel: int  #: maximum number of moves at a time
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DrainServer:
     """A server of the host, or one elsewhere that makes room, and its move."""
 
@@ -92,10 +102,11 @@ class DrainServer:
     relaxations: tuple[MoveRelaxation, ...] = ()
     #: with --shelve: why it is not shelved, if Nova does not, or it is locked
     not_shelved: movable.MoveObstacle | None = None
-    #: number of its VFs, or other devices of ports, that Nova detaches at the
-    #: start of a live migration to attach others at the end; null if its ports
-    #: are not known
+    #: number of its VFs, or other devices of ports, that Nova replaces in a
+    #: live migration; null if its ports are not known
     vfs_detached: int | None = None
+    #: what is copied; null without a migration
+    copied: values.CopiedData | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +159,8 @@ class Drain:
     exact: bool  #: whether no plan moves more servers
     options: DrainOptions  #: options with which it was planned
     unread: tuple[UnreadData, ...]  #: data that was not read
+    #: with --mib-per-second, but not in a round: how long it takes
+    estimate: TimeEstimate | None = None
 
     @property
     def staying(self) -> tuple[DrainServer, ...]:
@@ -166,8 +179,7 @@ class Drain:
 
     @property
     def moves(self) -> tuple[values.Move, ...]:
-        return tuple([move_of(each) for each in self.servers
-                      if each.how is not None])
+        return moves_of(self)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,8 +197,7 @@ class Evacuation:
 
     @property
     def moves(self) -> tuple[values.Move, ...]:
-        return tuple([move_of(each) for each in self.servers
-                      if each.how is not None])
+        return moves_of(self)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +215,8 @@ class DrainRound:
     #: names of hosts that were disabled for this round, and are not emptied in
     #: it since a new plan was made
     given_up: tuple[str, ...] = ()
+    #: with --mib-per-second: how long the round takes
+    estimate: TimeEstimate | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,10 +266,11 @@ class DefragMove:
     gains: tuple[CapacityGain, ...]
     #: UUIDs of the servers that it is to be with or apart from
     related: tuple[str, ...]
-    #: number of its VFs, or other devices of ports, that Nova detaches at the
-    #: start of a live migration to attach others at the end; null if its ports
-    #: are not known
+    #: number of its VFs, or other devices of ports, that Nova replaces in a
+    #: live migration; null if its ports are not known
     vfs_detached: int | None = None
+    #: what is copied; null without a migration
+    copied: values.CopiedData | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,6 +320,8 @@ class Defrag:
     ports: assumed_ports.NewPorts
     options: DefragOptions  #: options with which it was planned
     unread: tuple[UnreadData, ...]  #: data that was not read
+    #: with --mib-per-second: how long the moves take
+    estimate: TimeEstimate | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,6 +357,8 @@ class Rearrangement:
     stranded: int | None = None
     options: RearrangeOptions  #: options with which it was planned
     unread: tuple[UnreadData, ...]  #: data that was not read
+    #: with --mib-per-second: how long the moves take
+    estimate: TimeEstimate | None = None
 
     @property
     def enough(self) -> bool:
@@ -389,9 +407,16 @@ class Failover:
     hosts: tuple[LostHost, ...]  #: lost hosts, with the servers of each
 
 
-def move_of(each: DrainServer | DefragMove) -> values.Move:
-    return values.Move(
-        number=each.move or 0, kind=ty.cast(values.Kind, each.how),
-        id=each.server_id, name=each.server, source=each.source,
-        destination=each.destination or '', related=each.related,
-        vfs_detached=each.vfs_detached)
+def moves_of(plan: Drain | Evacuation | DrainRound | Defrag | Rearrangement,
+             ) -> tuple[values.Move, ...]:
+    if isinstance(plan, DrainRound):
+        return tuple([move for each in plan.hosts for move in each.moves])
+    rows = (plan.moves if isinstance(plan, (Defrag, Rearrangement))
+            else plan.servers)
+    return tuple([
+        values.Move(
+            number=each.move or 0, kind=each.how, id=each.server_id,
+            name=each.server, source=each.source,
+            destination=each.destination or '', related=each.related,
+            vfs_detached=each.vfs_detached, copied=each.copied)
+        for each in rows if each.how is not None])

@@ -166,10 +166,7 @@ def _possible_moves(
 
 def _with_relaxations(plan: _P, cloud: snapshot.Cloud,
                       search: '_DrainSearch') -> _P:
-    """Say of servers that stay which policies keep them.
-
-    :param cloud: the cloud after the plan
-    """
+    """Say which policies keep servers that stay after a plan."""
     return dataclasses.replace(plan, servers=tuple([
         server if server.how or server.obstacle else dataclasses.replace(
             server, relaxations=refusals.relaxations(
@@ -191,7 +188,8 @@ def _row(positions: arrangements.Positions, uuid: str, source: str,
         'source_id': positions.host_id(source), 'destination': destination,
         'destination_id': positions.host_id(destination), 'obstacle': None,
         'lacks': (), 'related': move.related if move else (),
-        'vfs_detached': move.vfs_detached if move else 0, **fields})
+        'vfs_detached': move.vfs_detached if move else 0,
+        'copied': move and move.copied, **fields})
 
 
 def _with_room(plan: document.Drain, cloud: snapshot.Cloud,
@@ -481,10 +479,7 @@ class _DrainSearch:
     # -- destinations of all servers together
 
     def moves(self, until: float) -> tuple[tuple[values.Move, ...], bool]:
-        """Return moves of as many servers as possible.
-
-        :returns: (moves, whether no others move more servers)
-        """
+        """Return moves of most servers, and whether no others move more."""
         many, few = {}, {}
         self._reach = {}
         for index, uuid in enumerate(self._in_order()):

@@ -152,10 +152,7 @@ class FailoverAnalysis:
 
     def _finds_host(self, uuid: str, before: Sequence[str],
                     lost: frozenset[str]) -> bool | None:
-        """Return whether a server finds a host; None if not sure.
-
-        :param before: UUIDs of the servers that may have found one before it
-        """
+        """Return whether a server finds a host after others; None: unsure."""
         takers = list(itertools.islice(
             self._that_take(uuid, lost), len(before) + 1))
         if not takers:
@@ -209,10 +206,7 @@ class FailoverAnalysis:
 
     def _fewest_to_fill(self, uuid: str, name: str,
                         before: Sequence[str]) -> int:
-        """Return how many servers it takes to fill a host for another.
-
-        It is a lower bound: fewer surely leave capacity for the server.
-        """
+        """Return a lower bound of servers that fill a host for another."""
         positions = self._positions
         group = positions.servers[uuid].group
         # A member of its group that comes first may take the host away from

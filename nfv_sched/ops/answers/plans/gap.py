@@ -41,10 +41,7 @@ class GapKind(movable.WordedKind):
 def of_cloud(cloud: snapshot.Cloud,
              hosts: Collection[str] | None = None,
              ) -> tuple[document.UnreadData, ...]:
-    """Return the gaps of a snapshot that matter for plans.
-
-    :param hosts: names of the hosts whose servers move; None for all
-    """
+    """Return gaps that matter for plans about these hosts, or all."""
     return tuple([document.UnreadData(kind=kind, names=tuple(names))
                   for kind, names in _gaps(cloud, hosts)])
 

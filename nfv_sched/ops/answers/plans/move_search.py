@@ -227,7 +227,7 @@ class MoveSearch:
             destination=move.destination,
             destination_id=self.positions.of_name[move.destination].uuid,
             gains=tuple(gains), related=move.related,
-            vfs_detached=move.vfs_detached)
+            vfs_detached=move.vfs_detached, copied=move.copied)
 
 
 class _Order:

@@ -65,10 +65,7 @@ def goal(positions: arrangements.Positions, options: document.RearrangeOptions,
 
 def options_again(plan: document.Rearrangement,
                   cloud: snapshot.Cloud) -> document.RearrangeOptions:
-    """Return the options for what is left of a plan.
-
-    :param cloud: the cloud after some of its moves
-    """
+    """Return the options for what is left of a plan in a cloud."""
     options = plan.options
     if options.hosts is None:
         return options
@@ -79,10 +76,7 @@ def options_again(plan: document.Rearrangement,
 
 
 def _stranded(cloud: snapshot.Cloud) -> int:
-    """Return how many servers the loss of a host strands at most.
-
-    Hosts without servers count as switched off.
-    """
+    """Return how many servers a loss strands, with empty hosts off."""
     part = trial.part(cloud, {server.host for server in cloud.servers})
     analysis = failover.FailoverAnalysis(part, start.restored(part))
     return max([len(each.stranded) for host in part.hosts

@@ -22,12 +22,6 @@ _LACKS = 3
 #: Maximum number of reasons to report for servers that stay.
 _REASONS = 5
 
-#: Columns for one host that is emptied, and for hosts that are down; for
-#: several that are emptied "Round" and "Host" precede them.
-DRAIN = ('Move', 'Server', 'Server ID', 'Flavor', 'How', 'From', 'To', 'Why',
-         'VFs detached')
-#: Columns that are not for people.
-_FOR_PROGRAMS = ('Server ID', 'VFs detached')
 #: Kind of the move of a server that stays.
 _STAYS = 'not at all'
 _WORDS = ((movable.LIVE, 'live'), (movable.COLD, 'cold'),
@@ -46,23 +40,54 @@ _SHELVING = ('Shelving stops a server; its image is saved, unless it boots '
 _Drain = document.Drain | document.RollingDrain
 
 
+class _Row(ty.NamedTuple):
+    """A server of a plan, or a host without servers."""
+
+    server: document.DrainServer | None
+    why: str  #: why it moves so, or stays
+    host: str | None = None  #: name of the host that is emptied, of several
+    round: int | None = None  #: number of its round; None if it stays in use
+
+
+_DETACHED_AND_COPIED = (
+    tables.Column('VFs detached', 'vfs_detached', is_detail=True),
+    tables.Column('Copied MiB', 'copied.mib', is_detail=True))
+#: Columns for one host that is emptied, and for hosts that are down.
+DRAIN = (
+    tables.Column('Move', 'server.move'),
+    tables.Column('Server', 'server.server'),
+    tables.Column('Server ID', 'server.server_id', is_detail=True),
+    tables.Column('Flavor', 'server.flavor'),
+    tables.Column('How', 'server.how', lambda row: row.server and values.how(
+        row.server.how or _STAYS, row.server.vfs_detached)),
+    tables.Column('From', 'server.source'),
+    tables.Column('To', 'server.destination'),
+    tables.Column('Why', 'why', lambda row: row.why if row.server else (
+        'it has no servers' if row.round else 'a server may come back')),
+    *[dataclasses.replace(each, value=f'server.{each.value}')
+      for each in _DETACHED_AND_COPIED])
+#: The same for several hosts that are emptied.
+ROLLING_DRAIN = (tables.Column('Round', 'round'),
+                 tables.Column('Host', 'host'), *DRAIN)
+
+
 # Plans that empty hosts
 
 
 def drain_text(plan: _Drain) -> list[tables.Part]:
     if isinstance(plan, document.Drain):
         headline = _drain_headline(plan)
-        plans, least, again = [plan], ('Flavor',), ''
+        plans, columns, least, again = [plan], DRAIN, ('Flavor',), ''
     else:
         headline = _rounds_headline(plan)
-        plans, least = [*plan.emptied, *plan.not_emptied], ('Flavor', 'Move')
+        plans = [*plan.emptied, *plan.not_emptied]
+        columns, least = ROLLING_DRAIN, ('Flavor', 'Move')
         again = ' The hosts of a round must be enabled again before the next.'
-    parts: list[tables.Part] = [headline]
-    rows = list(_drain_rows(plan, for_people=True))
-    if rows:
+    parts: list[tables.Part] = [headline + _time_text(plan)]
+    if rows := drain_rows(plan):
         # Otherwise each server is on the host that is emptied.
-        parts += ['', _server_table(drain_columns(plan), rows, any(
-            each.making_room for each in plans), least), '']
+        parts += ['', _server_table(columns, rows, least, any(
+            each.making_room for each in plans)), '']
     if plan.moves:
         parts.append('Each move was made in the simulator, one after the '
                      f'other.{again}')
@@ -74,56 +99,31 @@ def drain_text(plan: _Drain) -> list[tables.Part]:
     return parts
 
 
-def _server_table(
-    titles: Iterable[str], rows: Iterable[Mapping[str, ty.Any]],
-    with_source: bool, least: Sequence[str],
-) -> tables.Table:
-    shown = [title for title in titles if title not in _FOR_PROGRAMS
-             and (with_source or title != 'From')]
-    return tables.Table(shown, [
-        [row.get(title, '') or ('' if title == 'Why' else '-')
-         for title in shown] for row in rows], least)
+def _server_table(columns: Iterable[tables.Column], rows: Iterable[_Row],
+                  least: Sequence[str], with_source: bool) -> tables.Table:
+    return dataclasses.replace(
+        tables.of_rows([each for each in columns
+                        if with_source or each.title != 'From'], rows),
+        least_important=least)
 
 
-def drain_columns(plan: _Drain | document.Evacuation) -> Sequence[str]:
-    return ('Round', 'Host', *DRAIN) if isinstance(
-        plan, document.RollingDrain) else DRAIN
-
-
-def drain_records(
-        plan: _Drain | document.Evacuation) -> list[Sequence[ty.Any]]:
-    return [[row.get(title, '') for title in drain_columns(plan)]
-            for row in _drain_rows(plan, for_people=False)]
-
-
-def _drain_rows(plan: _Drain | document.Evacuation,
-                for_people: bool) -> Iterator[Mapping[str, ty.Any]]:
-    if isinstance(plan, document.RollingDrain):
-        for number, each in (
-                *((of_round.round, each) for of_round in plan.rounds
-                  for each in of_round.hosts),
-                *(('', each) for each in plan.not_emptied)):
-            rows = _drain_rows(each, for_people) if each.servers else [{
-                'Why': '' if not for_people else 'it has no servers' if number
-                else 'a server may come back'}]
-            for row in rows:
-                yield {'Round': number, 'Host': each.host, **row}
-        return
-    yield from _server_rows(plan, for_people)
+def drain_rows(plan: _Drain | document.Evacuation) -> list[_Row]:
+    if not isinstance(plan, document.RollingDrain):
+        return list(_server_rows(plan))
+    rows = []
+    for number, each in (*((of_round.round, each) for of_round in plan.rounds
+                           for each in of_round.hosts),
+                         *((None, each) for each in plan.not_emptied)):
+        rows += list(_server_rows(each, each.host, number)) or [
+            _Row(None, '', each.host, number)]
+    return rows
 
 
 def _server_rows(plan: document.Drain | document.Evacuation,
-                 for_people: bool) -> Iterator[Mapping[str, ty.Any]]:
+                 *of_host: ty.Any) -> Iterator[_Row]:
     names = {each.server_id: each.server for each in plan.servers}
     for each in plan.servers:
-        yield {
-            'Move': each.move or '', 'Server': each.server,
-            'Server ID': each.server_id, 'Flavor': each.flavor,
-            'How': values.how(each.how or _STAYS, each.vfs_detached)
-            if for_people else each.how or '',
-            'From': each.source, 'To': each.destination or '',
-            'Why': _why_so(each, names),
-            'VFs detached': _vfs_cell(each)}
+        yield _Row(each, _why_so(each, names), *of_host)
 
 
 def _why_so(each: document.DrainServer, names: Mapping[str, str]) -> str:
@@ -141,10 +141,6 @@ def _why_so(each: document.DrainServer, names: Mapping[str, str]) -> str:
     if each.not_shelved not in (None, each.obstacle):
         sentences.append(f'Not shelved: {each.not_shelved.text}')
     return '. '.join(sentences)
-
-
-def _vfs_cell(each: document.DrainServer | document.DefragMove) -> int | str:
-    return '' if each.vfs_detached is None else each.vfs_detached
 
 
 def _drain_headline(plan: document.Drain) -> str:
@@ -212,15 +208,6 @@ def unfinished_move(server: document.ReturningServer, host: str) -> str:
     return f'{what} {where} is {server.status}'
 
 
-def drain_commands(plan: document.Drain) -> Iterator[str]:
-    """Yield commands to move servers; first, to disable a host if all go."""
-    if plan.others is None:
-        yield _openstack(
-            None, 'compute', 'service', 'set', '--disable',
-            '--disable-reason', values.REASON, '--', plan.host, 'nova-compute')
-    yield from commands(plan.moves)
-
-
 # Plans that evacuate servers of hosts that are down
 
 
@@ -234,8 +221,7 @@ def evacuation_text(plan: document.Evacuation) -> list[tables.Part]:
     if None in kinds and plan.exact:
         headline += ' No other order or destinations evacuate more of them.'
     parts = [headline, '', _server_table(
-        DRAIN, _server_rows(plan, for_people=True), len(plan.hosts) > 1,
-        ('Flavor',)), '']
+        DRAIN, drain_rows(plan), ('Flavor',), len(plan.hosts) > 1), '']
     if plan.moves:
         parts.append('Each evacuation was made in the simulator, one after '
                      'the other.')
@@ -254,15 +240,15 @@ MOVES = (
     tables.Column('How', 'how', lambda each: values.how(
         each.how, each.vfs_detached)),
     tables.Column('From', 'source'), tables.Column('To', 'destination'),
-    tables.Column('VFs detached', _vfs_cell, is_detail=True))
+    *_DETACHED_AND_COPIED)
 DEFRAG = (
-    *MOVES[:-1],
+    *MOVES[:-2],
     tables.Column('Makes room for', lambda each: sum(
         gain.servers for gain in each.gains), lambda each: ', '.join(
             f'{gain.servers} on {gain.host}' if gain.servers > 0
             else f'{-gain.servers} less on {gain.host}'
             for gain in each.gains)),
-    MOVES[-1])
+    *_DETACHED_AND_COPIED)
 
 
 def defrag_text(plan: document.Defrag) -> list[tables.Part]:
@@ -270,7 +256,8 @@ def defrag_text(plan: document.Defrag) -> list[tables.Part]:
         tables.of_rows(DEFRAG, plan.moves),
         least_important=('Memory MiB', 'Flavor', 'Makes room for')), ''
     ] if plan.moves else []
-    return [_defrag_headline(plan), *table, *_defrag_notes(plan)]
+    return [_defrag_headline(plan) + _time_text(plan), *table,
+            *_defrag_notes(plan)]
 
 
 def _defrag_headline(plan: document.Defrag) -> str:
@@ -299,7 +286,7 @@ def rearrange_text(plan: document.Rearrangement) -> list[tables.Part]:
     table = ['', dataclasses.replace(
         tables.of_rows(MOVES, plan.moves),
         least_important=('Memory MiB', 'Flavor')), ''] if plan.moves else []
-    parts = [_rearrange_headline(plan), *table]
+    parts = [_rearrange_headline(plan) + _time_text(plan), *table]
     if plan.moves:
         parts.append('Each move was made in the simulator, one after the '
                      'other.')
@@ -421,12 +408,47 @@ def failover_records(effect: document.Failover) -> list[Sequence[ty.Any]]:
 # What all of them have
 
 
-def commands(moves: Iterable[values.Move]) -> Iterator[str]:
-    """Yield the command of the client that begins each move, in order.
+def _time_text(
+    plan: _Drain | document.Defrag | document.Rearrangement,
+) -> str:
+    """Return a sentence for the headline; empty if nothing was estimated."""
+    estimates = [each.estimate for each in (
+        plan.rounds if isinstance(plan, document.RollingDrain) else (plan,))]
+    if not plan.moves or (estimate := estimates[0]) is None:
+        return ''
+    seconds = [each and each.seconds for each in estimates]
+    if None in seconds:
+        return ' How long it takes is not known, as local disks are not known.'
+    return (f' About {strings.count(max(1, -(-sum(seconds) // 60)), "minute")}'
+            f' at {estimate.mib_per_second} MiB/s, {estimate.parallel} at '
+            'once: an estimate.')
+
+
+def parts(plan: ty.Any) -> tuple[
+        list[tables.Part], Sequence[tables.Column], Sequence[ty.Any]]:
+    """Return the text of a plan, and the columns and rows of its table."""
+    match plan:
+        case document.Defrag():
+            return defrag_text(plan), DEFRAG, plan.moves
+        case document.Rearrangement():
+            return rearrange_text(plan), MOVES, plan.moves
+        case document.Evacuation():
+            return evacuation_text(plan), DRAIN, drain_rows(plan)
+        case document.RollingDrain():
+            return drain_text(plan), ROLLING_DRAIN, drain_rows(plan)
+    return drain_text(plan), DRAIN, drain_rows(plan)
+
+
+def commands(plan: values.MovePlan) -> Iterator[str]:
+    """Yield commands of the client that disable hosts, and begin each move.
 
     Checks, waiting and confirming are left to ``plan run``.
     """
-    for move in moves:
+    for host in plan.closed_hosts:
+        yield _openstack(
+            None, 'compute', 'service', 'set', '--disable',
+            '--disable-reason', values.REASON, '--', host, 'nova-compute')
+    for move in plan.moves:
         if move.kind == movable.SHELVE:
             yield _openstack(
                 None, 'server', 'shelve', '--offload', '--', move.id)

@@ -70,7 +70,7 @@ class ListTest(_CommandTest):
 
     def test_full(self):
         for percent in ('200', '-3', 'nan', 'x'):
-            self.refused('--full: a number from 0 to 100 is needed',
+            self.refused(f'{percent!r} is not a percentage from 0 to 100',
                          'host', 'list', f'--full={percent}')
 
     def test_chosen(self):

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command lines of plans; what these print is in the golden files."""
 
+import dataclasses
+import json
+
 import fixtures
 
 from nfv_sched.ops.cli import errors
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.commands import base
 
@@ -40,6 +44,30 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                     self.refused('seen', *args, *given)
                 self.assertEqual([7 if given else default], seen)
 
+    def test_estimate(self):
+        cloud = self.running('a p1 one', 'b p2 one', 'c fat3 two')
+        self.save_cloud(cloud)
+        speed = '--mib-per-second', '3', '--from', self.in_folder('cloud')
+        plan = json.loads(self.shown(
+            'host', 'drain', 'one', *speed, '--parallel', '3', '-f', 'json'))
+        # One host sends both.
+        self.assertEqual({'seconds': 171, 'mib_per_second': 3, 'parallel': 3},
+                         plan['estimate'])
+        self.assertEqual([{'memory_mib': 256, 'disk_mib': 0}] * 2, [
+            each['copied'] for each in plan['servers']])
+        path = self.in_folder('plan')
+        for args in ('cloud', 'consolidate'), ('host', 'drain', 'one', 'two'):
+            self.assertIn(
+                ' minutes at 3 MiB/s, 4 at once: an estimate.',
+                self.shown(*args, *speed, '--save', path))
+        self.assertEqual(
+            4, plan_file.read(path).document.rounds[0].estimate.parallel)
+        self.save_cloud(dataclasses.replace(cloud, servers=tuple(
+            dataclasses.replace(each, allocations=None)
+            for each in cloud.servers)))
+        self.assertIn('How long it takes is not known', self.shown(
+            'host', 'drain', 'one', *speed))
+
     def test_usage(self):
         self.save_cloud(self.running('a p1 one'))
         for *args, text in (
@@ -48,13 +76,10 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                 ('host', 'drain', 'one', 'two', '--server', 'a',
                  '--server is for one host'),
                 ('host', 'drain', 'x*', "no host matches 'x*'"),
-                ('host', 'drain', 'one', '--seconds', '0',
-                 'a number from 1 is needed'),
-                ('cloud', 'defrag', '--flavor', 'p1', '--count', '0',
-                 'a number from 1 is needed'),
-                ('cloud', 'spread', '--points', '0',
-                 'a number from 1 is needed'),
                 ('cloud', 'defrag', '--flavor', 'x', "no flavor named 'x'"),
                 ('cloud', 'defrag', '--flavor', 'p1', '--ports', '1001',
                  '--ports: 1000 at most')):
             self.refused(text, *args)
+        for option in '--points', '--seconds', '--mib-per-second':
+            self.refused('a number from 1 is needed', 'cloud', 'spread',
+                         option, '0')

@@ -61,6 +61,23 @@ class MovableTest(base.TestCase):
         self.assertEqual(0, movable.vfs_detached(server(ports=())))
         self.assertIsNone(movable.vfs_detached(server(ports=None)))
 
+    def test_copied(self):
+        large = dataclasses.replace(snapshots.flavor(), memory=512)
+        for kind, allocations, amounts in (
+                (movable.COLD, {'one': {'DISK_GB': 25}}, (0, 25600)),
+                # On a volume, but for the ephemeral disk.
+                (movable.LIVE, {'one': {'DISK_GB': 5}}, (512, 5120)),
+                # On storage that hosts share.
+                (movable.LIVE, {'one': {'VCPU': 1}, 'all': {'DISK_GB': 25}},
+                 (512, 0)),
+                (movable.LIVE, {}, (512, None)),
+                (movable.COLD, None, (0, None))):
+            found = movable.copied(kind, dataclasses.replace(
+                server(), flavor=large, allocations=allocations), 'one')
+            self.assertEqual(amounts, (found.memory_mib, found.disk_mib))
+        for kind in (movable.EVACUATE, movable.SHELVE):
+            self.assertIsNone(movable.copied(kind, server(), 'one'))
+
     def test_states(self):
         for state, *kinds in (
                 ('stopped', Kind.STATE), ('paused', None, *[Kind.STATE] * 2),

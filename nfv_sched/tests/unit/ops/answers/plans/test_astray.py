@@ -11,6 +11,7 @@ from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import actions
+from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.serve.metrics import rendering as metrics
 from nfv_sched.ops.simulator import engine
@@ -69,7 +70,8 @@ class AstrayTest(running.RunningTestCase):
                 ('a', movable.COLD, movable.ObstacleKind.LIMITS),
                 (guest.server, guest.how, guest.obstacle.kind))
             self.assertEqual((1, True), (plan.others, plan.exact))
-            commands = '\n'.join(rendering.drain_commands(plan))
+            commands = '\n'.join(rendering.commands(
+                plan_file.moves_of(plan)))
             self.assertIn('server migrate', commands)
             self.assertNotIn('--disable', commands)
             with start.started(cloud) as state:

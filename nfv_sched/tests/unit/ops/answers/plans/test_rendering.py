@@ -44,8 +44,8 @@ class CommandsTest(base.TestCase):
 
     def test_migrations(self):
         for kind, least in (('live', '2.30'), ('cold', '2.56')):
-            (version, args), = parsed(rendering.commands([
-                dataclasses.replace(LIVE, kind=kind)]))
+            (version, args), = parsed(rendering.commands(values.MovePlan(
+                moves=(dataclasses.replace(LIVE, kind=kind),))))
             self.assertEqual(
                 (least, 'server migrate', kind == 'live', 'two', LIVE.id),
                 (version, args.command, args.live_migration, args.host,
@@ -55,8 +55,8 @@ class CommandsTest(base.TestCase):
         odd = 'a b; rm -rf $(x) `y`'
         move = dataclasses.replace(
             LIVE, name=f'{odd}\nc', source=odd, destination=odd)
-        lines = list(rendering.commands([move, dataclasses.replace(
-            move, kind='shelve', destination='')]))
+        lines = list(rendering.commands(values.MovePlan(moves=(
+            move, dataclasses.replace(move, kind='shelve', destination='')))))
         self.assertFalse([line for line in lines if '\n' in line])
         (_version, live), (_version, shelved) = parsed(lines)
         self.assertEqual((odd, [LIVE.id], True), (

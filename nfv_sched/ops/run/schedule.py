@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Say which moves of a plan wait for which, and how long all of them take."""
+
+from collections.abc import Iterable
+import math
+
+from nfv_sched.ops.run import values
+
+
+def depends(move: values.Move, earlier: values.Move) -> bool:
+    if move.is_shelving:
+        # The last resort: not before all that can move has moved.
+        return not earlier.is_shelving
+    # It may need the capacity that the other frees, and a claim depends on
+    # those before it. Moves that leave the same host do not depend on each
+    # other.
+    return (move.id == earlier.id
+            or earlier.destination in (move.source, move.destination)
+            or earlier.source == move.destination
+            or earlier.id in move.related or move.id in earlier.related)
+
+
+def pause(move: values.Move, earlier: values.Move) -> int:
+    """Return for how many seconds Nova may not know of an earlier move."""
+    if earlier.kind == 'live' and earlier.id in move.related:
+        return values.SYNCED_SECONDS
+    return values.FREED_SECONDS * (
+        earlier.is_of_server and earlier.source == move.destination)
+
+
+def seconds(moves: Iterable[values.Move], mib_per_second: int,
+            parallel: int) -> int | None:
+    """Return how long migrations take, if only copying takes time.
+
+    They begin as ``plan run`` has them begin, and a host sends one server at a
+    time: so does Nova, if they are live; others share the network.
+
+    :param parallel: maximum number of moves at a time
+    :returns: None if it is not known what one of them copies
+    """
+    migrations = [move for move in moves if move.copied is not None]
+    waiting = {move: [earlier for earlier in migrations[:number]
+                      if depends(move, earlier)]
+               for number, move in enumerate(migrations)}
+    ends: dict[values.Move, float] = {}
+    sent: dict[str, float] = {}  # host -> when it has sent all so far
+    while waiting:
+        ready = {move: max([ends[each] + pause(move, each)
+                            for each in earlier], default=0.0)
+                 for move, earlier in waiting.items()
+                 if all(each in ends for each in earlier)}
+        now = min(ready.values())
+        if len(ends) >= parallel:
+            now = max(now, sorted(ends.values())[-parallel])
+        move = next(each for each in ready if ready[each] <= now)
+        del waiting[move]
+        if (mib := move.copied.mib) is None:
+            return None
+        ends[move] = sent[move.source] = mib / mib_per_second + max(
+            now, sent.get(move.source, 0.0))
+    return math.ceil(max(ends.values(), default=0.0))
