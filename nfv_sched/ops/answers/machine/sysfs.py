@@ -163,5 +163,8 @@ def _nics(folder: str) -> Iterator[values.NIC]:
             name for inner in _names(device) if inner.startswith('virtio')
             for name in _names(os.path.join(device, inner, 'net'))]
         for name in interfaces or [address]:
-            yield values.NIC(name=name, address=address,
-                             node=_read_number(device, 'numa_node'))
+            yield values.NIC(
+                name=name, address=address,
+                node=_read_number(device, 'numa_node'),
+                most_vfs=_read_number(device, 'sriov_totalvfs'),
+                vf_product=_optional_text(device, 'sriov_vf_device') or '')

@@ -37,16 +37,17 @@ def cpus_of(assignment: Assignment, function: str) -> tuple[int, ...]:
                         for cpu in cpus[function]))
 
 
-def nic_nodes(machine: values.Machine,
-              chosen: choices.Choices) -> dict[str, int | None]:
-    """Return the NUMA node of each NIC of the switch; None if not known."""
+def nics(machine: values.Machine,
+         chosen: choices.Choices) -> dict[str, values.NIC]:
+    """Return the chosen NICs by the names or addresses that chose them."""
     # If several have a name, the first one counts.
-    nodes = {name: nic.node for nic in reversed(machine.nics)
-             for name in (nic.name, nic.address)}
-    for nic in chosen.switch_nics:
-        if nic.name not in nodes:
-            raise choices.ProfileError(_no_nic(nic.name, machine))
-    return {nic.name: nodes[nic.name] for nic in chosen.switch_nics}
+    nics = {name: nic for nic in reversed(machine.nics)
+            for name in (nic.name, nic.address)}
+    names = [nic.name for nic in (*chosen.switch_nics, *chosen.sriov_nics)]
+    for name in names:
+        if name not in nics:
+            raise choices.ProfileError(_no_nic(name, machine))
+    return {name: nics[name] for name in names}
 
 
 def _no_nic(name: str, machine: values.Machine) -> str:
@@ -83,8 +84,9 @@ def switch_cores(machine: values.Machine,
         return {node: count for node, count in sorted(cores.items()) if count}
     if not cores:
         return {}
-    near = set(nic_nodes(machine, chosen).values()) & set(usable)
-    cores_by_node = {node: cores for node in sorted(near or usable[:1])}
+    near = nics(machine, chosen)
+    nodes = {near[nic.name].node for nic in chosen.switch_nics} & set(usable)
+    cores_by_node = {node: cores for node in sorted(nodes or usable[:1])}
     if chosen.layout == choices.EVERY_NODE:
         cores_by_node = {node: cores_by_node.get(node, 1) for node in usable}
     return cores_by_node

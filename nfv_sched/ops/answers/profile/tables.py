@@ -60,8 +60,9 @@ def _pages(node: document.ProfileNode, size: int) -> str:
 
 def _settings(profile: document.Profile) -> Iterator[str]:
     nova = profile.nova
-    for line in configuration.lines(nova, 'compute'):
-        yield f'[compute] {line}'
+    for section in ('compute', 'pci'):
+        for line in configuration.lines(nova, section):
+            yield f'[{section}] {line}'
     yield from configuration.lines(nova, 'DEFAULT')
     options = profile.ovs_other_config
     for name in ('pmd-cpu-mask', 'dpdk-socket-mem'):
@@ -70,6 +71,8 @@ def _settings(profile: document.Profile) -> Iterator[str]:
     yield 'labels: ' + ', '.join(
         f'{name} = {",".join(map(str, nodes))}'
         for name, nodes in nova.physnets.items())
+    for nic, vfs in profile.vf_counts.items():
+        yield f'VFs of {nic} = {vfs}'
     if profile.servers_by_memory is not None:
         yield (f'servers by memory: {profile.servers_by_memory}' + (
             f'; vCPUs on shared CPUs: {profile.server_vcpus}'

@@ -112,7 +112,7 @@ def chosen(draw, of, layouts=choices.LAYOUTS):
         switch_cores=draw(st.one_of(
             st.none(), st.integers(0, 3),
             st.dictionaries(some, st.integers(0, 2), max_size=3))),
-        switch_nics=tuple(choices.SwitchNIC(name=f'ens{number}')
+        switch_nics=tuple(choices.ChosenNIC(name=f'ens{number}')
                           for number in range(draw(st.integers(0, 2)))),
         mtus=draw(st.sampled_from((
             frozenset(), frozenset((1500,)), frozenset((1500, 9000))))),

@@ -167,9 +167,9 @@ class RefusalTest(base.TestCase):
             ({'switch_cores': {7: 1}}, 'the switch cannot be on NUMA node 7'),
             ({'osds': {'hdd': 1}, 'ceph_node': 7},
              'the OSDs cannot be on NUMA node 7'),
-            ({'switch_nics': (choices.SwitchNIC(name='ens9'),)},
+            ({'switch_nics': (choices.ChosenNIC(name='ens9'),)},
              'there is no NIC ens9; there are: ens1f0, ens6f0, eth0'),
-            ({'switch_nics': (choices.SwitchNIC(
+            ({'switch_nics': (choices.ChosenNIC(
                 name='ens1f0', physnet='nfv_node0'),)},
              'nfv_node0 is the name of a label'),
         ):
@@ -178,7 +178,7 @@ class RefusalTest(base.TestCase):
     def test_facts_without_nics(self):
         """As those of lscpu: what has the NUMA node of a NIC is named."""
         message = self.refused(machines.machine(nics=()), switch_nics=(
-            choices.SwitchNIC(name='ens9'),))
+            choices.ChosenNIC(name='ens9'),))
         for text in ('Ironic', '--sys', '--vswitch-cores NODE:N',
                      '/sys/class/net/ens9/device/numa_node'):
             self.assertIn(text, message)
@@ -216,7 +216,7 @@ class WarningTest(base.TestCase):
 
     def test_fine(self):
         self.assertEqual([], self.warned(machines.machine(
-            threads=1), switch_nics=(choices.SwitchNIC(name='ens1f0'),)))
+            threads=1), switch_nics=(choices.ChosenNIC(name='ens1f0'),)))
 
     def only(self, expected, of=None, **chosen):
         of = of or machines.machine(threads=1)
@@ -299,9 +299,9 @@ class WarningTest(base.TestCase):
             machines.machine(threads=1), switch_cores={0: 4, 1: 4}))
         self.only('NIC ens6f0 of the switch is on NUMA node 1',
                   switch_cores={0: 2},
-                  switch_nics=(choices.SwitchNIC(name='ens6f0'),))
+                  switch_nics=(choices.ChosenNIC(name='ens6f0'),))
         self.only('the NUMA node of NIC eth0 is not known',
-                  switch_nics=(choices.SwitchNIC(name='eth0'),))
+                  switch_nics=(choices.ChosenNIC(name='eth0'),))
 
     def test_node_without_guests(self):
         self.only('no CPU is left for pinned servers on NUMA node 1',
