@@ -13,6 +13,7 @@ import os
 from nova.conf import compute
 from nova.conf import libvirt
 from nova.conf import neutron
+from nova.conf import pci
 from nova.conf import workarounds
 from nova import exception
 from nova.virt import hardware
@@ -34,7 +35,7 @@ _SECTIONS = {
                      'cpu_allocation_ratio'), 'DEFAULT'),
     **dict.fromkeys(('cpu_shared_set', 'cpu_dedicated_set'), 'compute'),
     **dict.fromkeys(('cpu_power_management', 'cpu_power_management_strategy'),
-                    'libvirt'), 'physnets': 'neutron'}
+                    'libvirt'), 'physnets': 'neutron', 'device_spec': 'pci'}
 
 
 class OptionsError(Exception):
@@ -55,6 +56,7 @@ def read(paths: Sequence[str]) -> cfg.ConfigOpts:
     for group, module in (('neutron', neutron), ('libvirt', libvirt),
                           ('workarounds', workarounds)):
         conf.register_opts(module.ALL_OPTS, group=group)
+    conf.register_opts(pci.pci_opts, group='pci')
     # A source is a driver named in the file, which reads options elsewhere.
     conf.set_override('config_source', [])
     with naming(paths):

@@ -114,14 +114,12 @@ def _nic(text: str) -> choices.ChosenNIC:
 
 def _sriov_nic(text: str) -> choices.ChosenNIC:
     """Parse a NIC with VFs: ``physnet1=ens6f0:8``, ``0000:af:00.0:8``."""
-    name, colon, vfs = text.rpartition(':')
-    if not vfs.isdigit():
-        name, colon = text, ''
-    nic = _nic(name)
+    name, _colon, vfs = text.rpartition(':')
+    nic = _nic(name if vfs.isdigit() else text)
     if not _is_option(nic.name):
         raise argparse.ArgumentTypeError(f'{nic.name!r} is not a NIC')
     return dataclasses.replace(nic, vfs=_whole(
-        vfs, 1, _MOST_VFS, 'a number of VFs') if colon else None)
+        vfs, 1, _MOST_VFS, 'a number of VFs') if vfs.isdigit() else None)
 
 
 def _pages(text: str) -> tuple[tuple[int, float], ...]:
@@ -241,12 +239,11 @@ class ProfileHost(planning.Report):
 def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
     chosen = {field.name: getattr(parsed_args, field.name)
               for field in dataclasses.fields(choices.Choices)}
-    if parsed_args.workload:
-        for name, usual in zip(('guest_gb', 'utilisation'),
-                               choices.WORKLOADS[parsed_args.workload]):
-            if chosen[name] is None:
-                chosen[name] = usual
-    elif chosen['utilisation'] is not None and chosen['guest_gb'] is None:
+    for name, usual in zip(('guest_gb', 'utilisation'), choices.WORKLOADS.get(
+            parsed_args.workload, ())):
+        if chosen[name] is None:
+            chosen[name] = usual
+    if chosen['utilisation'] is not None and chosen['guest_gb'] is None:
         raise errors.UsageError('--utilisation needs --guest-gb')
     if chosen['utilisation'] is None:
         del chosen['utilisation']

@@ -141,10 +141,7 @@ def _node_memory(folder: str) -> int:
 
 
 def _vendor(folder: str) -> str | None:
-    try:
-        match = _VENDOR.search(_text(folder, 'modalias'))
-    except FileNotFoundError:
-        return None
+    match = _VENDOR.search(_optional_text(folder, 'modalias') or '')
     return _VENDORS.get(match[1]) if match else None
 
 

@@ -104,14 +104,13 @@ def kernel(profile: document.Profile) -> str:
     uneven = [size for size in profile.page_sizes
               if not is_even(profile, size)]
     if uneven:
-        lines.append('# Pages of single NUMA nodes need Linux 5.16 or its '
-                     'backport. Before that, leave hugepages=')
-        lines.append('# out, and run early in the boot:')
-    for size in uneven:
-        for node, count in pages(profile, size).items():
-            lines.append(
-                f'# echo {count} > /sys/devices/system/node/node{node}'
-                f'/hugepages/hugepages-{size}kB/nr_hugepages')
+        lines += ['# Pages of single NUMA nodes need Linux 5.16 or its '
+                  'backport. Before that, leave hugepages=',
+                  '# out, and run early in the boot:']
+    lines += [f'# echo {count} > /sys/devices/system/node/node{node}'
+              f'/hugepages/hugepages-{size}kB/nr_hugepages'
+              for size in uneven
+              for node, count in pages(profile, size).items()]
     for nic, vfs in profile.vf_counts.items():
         device = (f'bus/pci/devices/{nic}' if ':' in nic
                   else f'class/net/{nic}/device')
@@ -125,7 +124,8 @@ def kernel(profile: document.Profile) -> str:
 
 def tuned(profile: document.Profile) -> str:
     if not profile.isolated_cpus:
-        return '# No CPU is isolated.\n# tuned-adm profile virtual-host\n'
+        return ('# No CPU is isolated.\n# tuned-adm profile virtual-host; '
+                'network-latency for small reads from Ceph\n')
     return ('# /etc/tuned/cpu-partitioning-variables.conf\n'
             f'isolated_cores={cpu_spec.to_text(profile.isolated_cpus)}\n'
             '# Then: tuned-adm profile cpu-partitioning\n')

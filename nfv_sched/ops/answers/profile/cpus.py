@@ -22,8 +22,6 @@ GUESTS = 'guests'
 #: All functions, in the order in which they get their cores.
 FUNCTIONS = (PLATFORM, SWITCH, CEPH, SHARED, GUESTS)
 
-DEFAULT_SWITCH_CORES = 2
-
 #: NUMA node -> function -> its CPUs.
 Assignment = Mapping[int, Mapping[str, tuple[int, ...]]]
 
@@ -47,6 +45,9 @@ def nics(machine: values.Machine,
     for name in names:
         if name not in nics:
             raise choices.ProfileError(_no_nic(name, machine))
+    if len({nics[nic.name] for nic in chosen.sriov_nics}) < len(
+            chosen.sriov_nics):
+        raise choices.ProfileError('--sriov-nic names a NIC twice')
     return {name: nics[name] for name in names}
 
 
@@ -54,11 +55,10 @@ def _no_nic(name: str, machine: values.Machine) -> str:
     if machine.nics:
         return (f'there is no NIC {name}; there are: '
                 f'{", ".join(nic.name for nic in machine.nics)}')
-    return (f'the facts have no NICs, so the NUMA node of {name} is not '
-            'known: add --facts with the inspection data of Ironic, or --sys '
-            'with a copy of /sys of the machine; or, in place of '
-            '--vswitch-nic, give --vswitch-cores NODE:N with the NODE that '
-            f'"cat /sys/class/net/{name}/device/numa_node" prints there')
+    return ('the facts have no NICs: add --facts with the inspection data of '
+            'Ironic, or --sys with a copy of /sys of the machine; or, in '
+            'place of --vswitch-nic, give --vswitch-cores NODE:N with the '
+            f'NODE that "cat /sys/class/net/{name}/device/numa_node" prints')
 
 
 def switch_cores(machine: values.Machine,
@@ -73,8 +73,7 @@ def switch_cores(machine: values.Machine,
     """
     usable = [node.number for node in machine.usable]
     if (cores := chosen.switch_cores) is None:
-        cores = 0 if chosen.layout == choices.FLOATING else (
-            DEFAULT_SWITCH_CORES)
+        cores = 0 if chosen.layout == choices.FLOATING else 2
     if isinstance(cores, Mapping):
         for node in cores:
             if node not in usable:

@@ -108,11 +108,11 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
               ) -> dict[str, frozenset[int]]:
     physnets: dict[str, frozenset[int]] = {}
     for nic in (*chosen.switch_nics, *chosen.sriov_nics):
-        node = near[nic.name].node
-        if nic.physnet and node is not None and any(
-                each.number == node for each in machine.usable):
-            physnets[nic.physnet] = physnets.get(
-                nic.physnet, frozenset()) | {node}
+        nodes = frozenset(node.number for node in machine.usable
+                          if node.number == near[nic.name].node)
+        if nic.physnet and nodes:
+            physnets[nic.physnet] = nodes | physnets.get(
+                nic.physnet, frozenset())
     names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
     osd_label = place.label_of(OSD, names)
     labels = {names.vswitch: frozenset(cpus.nodes_of(assignment, cpus.SWITCH))}
@@ -136,10 +136,7 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
 
 
 def _device_spec(chosen: choices.ChosenNIC, nic: values.NIC) -> str:
-    """Return an entry that matches the VFs of a NIC, as Nova has it.
-
-    Without the product of its VFs, the NIC itself matches, too.
-    """
+    """Return the entry of VFs; without their product, also of their NIC."""
     # Facts of Ansible have other addresses, too: virtio0.
     spec = {**({'address': nic.address} if ':' in nic.address
                else {'devname': chosen.name}),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import typing as ty
 
 from nfv_sched.base import cpu_spec
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.profile import check
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import configuration
@@ -34,7 +35,7 @@ def _by_node(profile: document.Profile) -> Iterator[Sequence[str]]:
             yield (_function(function), *(
                 cpu_spec.to_text(node.cpus[function]) or _NONE
                 for node in profile.numa_nodes))
-    yield ('memory kept', *(_mib(node.kept_memory_mib)
+    yield ('memory kept', *(strings.size(node.kept_memory_mib * 1024)
                             for node in profile.numa_nodes))
     for size in profile.page_sizes:
         yield (f'{choices.PAGE_NAMES[size]} pages', *(
@@ -44,10 +45,6 @@ def _by_node(profile: document.Profile) -> Iterator[Sequence[str]]:
 def _function(function: str) -> str:
     # As everywhere for people; the JSON document has "guests".
     return 'servers' if function == cpus.GUESTS else function
-
-
-def _mib(number: int) -> str:
-    return f'{number} MiB' if number % 1024 else f'{number // 1024} GiB'
 
 
 def _pages(node: document.ProfileNode, size: int) -> str:

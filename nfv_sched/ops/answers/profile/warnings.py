@@ -177,14 +177,13 @@ def _cpus(machine: values.Machine,
             'hw:cpu_thread_policy=isolate here',
             'have flavors ask for require and twice the vCPUs, or turn '
             'threads off in the firmware where latency counts most')
-    if profile.layout != choices.FLOATING:
-        empty = [node.node for node in profile.numa_nodes
-                 if node.usable and not node.cpus[cpus.GUESTS]]
-        if empty:
-            yield _Warning(
-                'no CPU is left for pinned servers on NUMA node '
-                f'{", ".join(map(str, empty))}', 'give fewer cores to the '
-                'switch or to OSDs there')
+    empty = [str(node.node) for node in profile.numa_nodes
+             if node.usable and not node.cpus[cpus.GUESTS]]
+    if empty and profile.layout != choices.FLOATING:
+        yield _Warning(
+            'no CPU is left for pinned servers on NUMA node '
+            f'{", ".join(empty)}',
+            'give fewer cores to the switch or to OSDs there')
 
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,
