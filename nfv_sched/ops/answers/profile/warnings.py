@@ -158,7 +158,7 @@ def _switch(chosen: choices.Choices, near: Mapping[str, values.NIC],
             yield _Warning(
                 f'NIC {name} is on NUMA node {node}, which has no core for '
                 'the switch', 'packets of the switch cross to another node, '
-                'and servers with its VFs are far from the switch: '
+                'and no node is near both its VFs and the switch: '
                 f'--vswitch-cores {node}:N, or another NIC')
     for nic in chosen.sriov_nics:
         most = near[nic.name].most_vfs
