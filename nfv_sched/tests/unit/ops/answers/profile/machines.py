@@ -31,7 +31,7 @@ def machine(cores=14, nodes=2, threads=2, memory=128 * GIB, **fields):
         nics=(values.NIC(name='ens1f0', address='0000:3b:00.0', node=0),
               values.NIC(name='ens6f0', address='0000:af:00.0', node=1,
                          most_vfs=64, vf_product='154c'),
-              values.NIC(name='eth0')),
+              values.NIC(name='eth0', address='virtio0')),
         page_sizes=FLAGS, vendor='intel'), **fields})
 
 
