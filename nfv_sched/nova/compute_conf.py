@@ -13,6 +13,7 @@ import os
 from nova.conf import compute
 from nova.conf import libvirt
 from nova.conf import neutron
+from nova.conf import pci
 from nova.conf import workarounds
 from nova import exception
 from nova.virt import hardware
@@ -34,7 +35,7 @@ _SECTIONS = {
                      'cpu_allocation_ratio'), 'DEFAULT'),
     **dict.fromkeys(('cpu_shared_set', 'cpu_dedicated_set'), 'compute'),
     **dict.fromkeys(('cpu_power_management', 'cpu_power_management_strategy'),
-                    'libvirt'), 'physnets': 'neutron'}
+                    'libvirt'), 'physnets': 'neutron', 'device_spec': 'pci'}
 
 
 class OptionsError(Exception):
@@ -50,11 +51,11 @@ def read(paths: Sequence[str]) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     # Nova's own functions for this register its OptGroup objects, which all
     # configurations of a process share.
-    conf.register_opts(compute.ALL_OPTS)
-    conf.register_opts(compute.compute_group_opts, group='compute')
-    for group, module in (('neutron', neutron), ('libvirt', libvirt),
-                          ('workarounds', workarounds)):
-        conf.register_opts(module.ALL_OPTS, group=group)
+    for group, options in (
+            (None, compute.ALL_OPTS), ('compute', compute.compute_group_opts),
+            ('neutron', neutron.ALL_OPTS), ('libvirt', libvirt.ALL_OPTS),
+            ('workarounds', workarounds.ALL_OPTS), ('pci', pci.pci_opts)):
+        conf.register_opts(options, group=group)
     # A source is a driver named in the file, which reads options elsewhere.
     conf.set_override('config_source', [])
     with naming(paths):
@@ -93,7 +94,8 @@ def naming(paths: Sequence[str]) -> Iterator[None]:
         yield
     except _NAMING_FILES as exc:
         raise OptionsError(str(exc)) from exc
-    except (cfg.Error, exception.Invalid, ValueError, OSError) as exc:
+    except (cfg.Error, exception.Invalid, ValueError, OSError,
+            RecursionError) as exc:
         raise OptionsError(f'{", ".join(paths)}: {exc}') from exc
 
 

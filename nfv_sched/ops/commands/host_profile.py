@@ -34,6 +34,7 @@ _NETWORK = re.compile(r'''[^\s,=$'"\[\]]+''')
 _MOST_MTU = 65536
 _EPSILON = 1e-9
 _MOST_CORES = 1024
+_MOST_VFS = 65535  # 16 bits in the capability of PCI
 _MOST_OSDS = 10000
 
 _EPILOG = f"""\
@@ -103,12 +104,22 @@ def _is_option(name: str) -> bool:
     return strings.line(name) == name and _NETWORK.fullmatch(name) is not None
 
 
-def _nic(text: str) -> choices.SwitchNIC:
+def _nic(text: str) -> choices.ChosenNIC:
     """Parse a NIC: ``ens1f0``, or ``physnet0=ens1f0``."""
     physnet, equals, name = text.rpartition('=')
     if not name or equals and not _is_option(physnet):
         raise argparse.ArgumentTypeError(f'{text!r} is not NIC or PHYSNET=NIC')
-    return choices.SwitchNIC(name=name, physnet=physnet)
+    return choices.ChosenNIC(name=name, physnet=physnet)
+
+
+def _sriov_nic(text: str) -> choices.ChosenNIC:
+    """Parse a NIC with VFs: ``physnet1=ens6f0:8``, ``0000:af:00.0:8``."""
+    name, _colon, vfs = text.rpartition(':')
+    nic = _nic(name if vfs.isdigit() else text)
+    if not _is_option(nic.name):
+        raise argparse.ArgumentTypeError(f'{nic.name!r} is not a NIC')
+    return dataclasses.replace(nic, vfs=_whole(
+        vfs, 1, _MOST_VFS, 'a number of VFs') if vfs.isdigit() else None)
 
 
 def _pages(text: str) -> tuple[tuple[int, float], ...]:
@@ -225,12 +236,11 @@ class ProfileHost(planning.Report):
 def _choices(parsed_args: argparse.Namespace) -> choices.Choices:
     chosen = {field.name: getattr(parsed_args, field.name)
               for field in dataclasses.fields(choices.Choices)}
-    if parsed_args.workload:
-        for name, usual in zip(('guest_gb', 'utilisation'),
-                               choices.WORKLOADS[parsed_args.workload]):
-            if chosen[name] is None:
-                chosen[name] = usual
-    elif chosen['utilisation'] is not None and chosen['guest_gb'] is None:
+    for name, usual in zip(('guest_gb', 'utilisation'), choices.WORKLOADS.get(
+            parsed_args.workload, ())):
+        if chosen[name] is None:
+            chosen[name] = usual
+    if chosen['utilisation'] is not None and chosen['guest_gb'] is None:
         raise errors.UsageError('--utilisation needs --guest-gb')
     if chosen['utilisation'] is None:
         del chosen['utilisation']
@@ -272,6 +282,11 @@ def _add_host(group: argparse._ArgumentGroup) -> None:
         metavar='[PHYSNET=]NIC', dest='switch_nics',
         help='a NIC of the virtual switch, by name or PCI address, and the '
              'physical network that it serves; can be repeated')
+    group.add_argument(
+        '--sriov-nic', type=_sriov_nic, action='append', default=[],
+        metavar='[PHYSNET=]NIC[:VFS]', dest='sriov_nics',
+        help='a NIC whose VFs servers get, likewise, and the number of VFs to '
+             'create; can be repeated')
     group.add_argument(
         '--mtu', type=_mtus, action='append', default=[],
         metavar='MTU[,MTU...]', dest='mtus',

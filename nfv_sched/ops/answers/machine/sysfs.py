@@ -138,10 +138,7 @@ def _node_memory(folder: str) -> int:
 
 
 def _vendor(folder: str) -> str | None:
-    try:
-        match = _VENDOR.search(_text(folder, 'modalias'))
-    except FileNotFoundError:
-        return None
+    match = _VENDOR.search(_optional_text(folder, 'modalias') or '')
     return _VENDORS.get(match[1]) if match else None
 
 
@@ -160,5 +157,8 @@ def _nics(folder: str) -> Iterator[values.NIC]:
             name for inner in _names(device) if inner.startswith('virtio')
             for name in _names(os.path.join(device, inner, 'net'))]
         for name in interfaces or [address]:
-            yield values.NIC(name=name, address=address,
-                             node=_read_number(device, 'numa_node'))
+            yield values.NIC(
+                name=name, address=address,
+                node=_read_number(device, 'numa_node'),
+                most_vfs=_read_number(device, 'sriov_totalvfs'),
+                vf_product=_optional_text(device, 'sriov_vf_device') or '')

@@ -52,10 +52,11 @@ def plan(chosen: choices.Choices, memory: int, cpus: int,
     :raises ProfileError: if it is not enough: more than 80 % of the memory is
         reserved, or the ratio is less than 0.5
     """
-    # As fractions: 0.5 GB for each server must not become 0.499.
+    # As fractions: 0.5 GB for each server must not become 0.499; of texts, so
+    # that 0.1 is a tenth.
     available = Fraction(memory - set_aside, 1024)
     count, mb_per_gb = chosen.osd_count, chosen.mb_per_gb
-    for_osds = _fraction(chosen.gb_per_osd) * count
+    for_osds = Fraction(str(chosen.gb_per_osd)) * count
     if count and for_osds > available:
         raise choices.ProfileError(
             f'{count} OSDs need {float(for_osds):g} GB of memory, but '
@@ -63,10 +64,10 @@ def plan(chosen: choices.Choices, memory: int, cpus: int,
     plan = CephPlan(osd_memory=int(for_osds * mb_per_gb))
     if chosen.guest_gb is not None:
         guests = max(int((available - for_osds) / (
-            _fraction(chosen.guest_gb) + OVERHEAD)), 0)
+            Fraction(str(chosen.guest_gb)) + OVERHEAD)), 0)
         osd_cpus = vcpus_per_osd(chosen) * count if (
             chosen.layout == choices.FLOATING) else 0
-        vcpus = (cpus - osd_cpus) / _fraction(chosen.utilisation)
+        vcpus = (cpus - osd_cpus) / Fraction(str(chosen.utilisation))
         ratio = vcpus / cpus if cpus else None
         # Like the guide, multiply the sum: rounding loses a MB only once.
         reserved = int(mb_per_gb * (for_osds + OVERHEAD * guests))
@@ -93,8 +94,3 @@ def refuse_much(chosen: choices.Choices, reserved: int, memory: int) -> None:
         raise choices.ProfileError(
             f'{reserved} MB would be kept from servers, more than 80 % of the '
             f'{memory} MiB of memory: use fewer OSDs, or other hosts')
-
-
-def _fraction(number: float) -> Fraction:
-    """Return a number exactly as written: 0.1 is a tenth."""
-    return Fraction(str(number))

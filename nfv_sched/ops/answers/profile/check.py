@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 import typing as ty
 
+from oslo_serialization import jsonutils
+
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place
 from nfv_sched.ops.answers.machine import facts
@@ -180,16 +182,22 @@ def _options(conf: ty.Any) -> document.NovaOptions:
         cpu_allocation_ratio=conf.cpu_allocation_ratio,
         physnets={name: tuple(sorted(set(
             conf[f'neutron_physnet_{name}'].numa_nodes)))
-            for name in conf.neutron.physnets})
+            for name in conf.neutron.physnets},
+        device_spec=tuple([
+            jsonutils.dumps(spec, sort_keys=True)
+            for entry in map(jsonutils.loads, conf.pci.device_spec)
+            for spec in (entry if isinstance(entry, list) else [entry])]))
 
 
 def _differences(has: document.NovaOptions, wants: document.NovaOptions,
                  chosen: choices.Choices) -> Iterator[OptionDifference]:
     """Yield the options of a nova.conf that differ from the profile.
 
-    Additional physical networks are not the profile's business; additional
-    labels are.
+    Additional physical networks and PCI devices are not the profile's
+    business; additional labels are.
     """
+    if set(wants.device_spec) <= set(has.device_spec):
+        has = dataclasses.replace(has, device_spec=wants.device_spec)
     one, other = has.cpu_allocation_ratio, wants.cpu_allocation_ratio
     if other is None or one is not None and abs(one - other) <= _CLOSE:
         has = dataclasses.replace(has, cpu_allocation_ratio=other)

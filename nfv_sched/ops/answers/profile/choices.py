@@ -40,11 +40,12 @@ class ProfileError(errors.UsageError):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchNIC:
-    """A NIC of the virtual switch."""
+class ChosenNIC:
+    """A NIC of the virtual switch, or one with VFs for servers."""
 
     name: str  #: name of the interface, or its PCI address
     physnet: str = ''  #: physical network that it serves, or an empty string
+    vfs: int | None = None  #: number of VFs to create; None to leave them
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,8 @@ class Choices:
     #: physical cores for the virtual switch: for each of the NUMA nodes of its
     #: NICs, or NUMA node -> cores; None for the default
     switch_cores: int | Mapping[int, int] | None = None
-    switch_nics: Sequence[SwitchNIC] = ()  #: NICs of the virtual switch
+    switch_nics: Sequence[ChosenNIC] = ()  #: NICs of the virtual switch
+    sriov_nics: Sequence[ChosenNIC] = ()  #: NICs with VFs for servers
     mtus: frozenset[int] = frozenset()  #: MTUs of its networks, in bytes
     #: True to use one core of each NUMA node for shared vCPUs
     shared: bool = False

@@ -31,7 +31,8 @@ def options(nova: document.NovaOptions) -> dict[str, dict[str, list[str]]]:
             'reserved_host_memory_mb': [str(nova.reserved_host_memory_mib)],
             'reserved_huge_pages': reserved_pages(nova.reserved_huge_pages),
             'cpu_allocation_ratio': [] if number is None else [
-                f'{number:.6f}'.rstrip('0').rstrip('.')]}}
+                f'{number:.6f}'.rstrip('0').rstrip('.')]},
+        'pci': {'device_spec': list(nova.device_spec)}}
 
 
 def _cpus(numbers: Collection[int]) -> list[str]:
@@ -50,6 +51,7 @@ def nova_conf(profile: document.Profile) -> str:
         '[DEFAULT]',
         '# What Placement keeps from servers, with the pages of the switch.',
         *lines(nova, 'DEFAULT'), '', '[compute]', *lines(nova, 'compute'), '',
+        *(('[pci]', *lines(nova, 'pci'), '') if nova.device_spec else ()),
         '[neutron]',
         '# Add the physical networks that are there already.',
         f'physnets = {",".join(nova.physnets)}',
@@ -102,14 +104,18 @@ def kernel(profile: document.Profile) -> str:
     uneven = [size for size in profile.page_sizes
               if not is_even(profile, size)]
     if uneven:
-        lines.append('# Pages of single NUMA nodes need Linux 5.16 or its '
-                     'backport. Before that, leave hugepages=')
-        lines.append('# out, and run early in the boot:')
-    for size in uneven:
-        for node, count in pages(profile, size).items():
-            lines.append(
-                f'# echo {count} > /sys/devices/system/node/node{node}'
-                f'/hugepages/hugepages-{size}kB/nr_hugepages')
+        lines += ['# Pages of single NUMA nodes need Linux 5.16 or its '
+                  'backport. Before that, leave hugepages=',
+                  '# out, and run early in the boot:']
+    lines += [f'# echo {count} > /sys/devices/system/node/node{node}'
+              f'/hugepages/hugepages-{size}kB/nr_hugepages'
+              for size in uneven
+              for node, count in pages(profile, size).items()]
+    for nic, vfs in profile.vf_counts.items():
+        device = (f'bus/pci/devices/{nic}' if ':' in nic
+                  else f'class/net/{nic}/device')
+        lines.append('# Early in each boot, before nova-compute: '
+                     f'echo {vfs} > /sys/{device}/sriov_numvfs')
     if not profile.vendor:
         lines.append('# The vendor of the CPUs is not known: Intel needs '
                      'intel_iommu=on, too.')
@@ -118,7 +124,8 @@ def kernel(profile: document.Profile) -> str:
 
 def tuned(profile: document.Profile) -> str:
     if not profile.isolated_cpus:
-        return '# No CPU is isolated.\n# tuned-adm profile virtual-host\n'
+        return ('# No CPU is isolated.\n# tuned-adm profile virtual-host; '
+                'network-latency for small reads from Ceph\n')
     return ('# /etc/tuned/cpu-partitioning-variables.conf\n'
             f'isolated_cores={cpu_spec.to_text(profile.isolated_cpus)}\n'
             '# Then: tuned-adm profile cpu-partitioning\n')
@@ -169,6 +176,8 @@ def ansible(profile: document.Profile) -> str:
         'nfv_physnets': [
             {'name': name, 'numa_nodes': list(nodes)}
             for name, nodes in nova.physnets.items()],
+        'nfv_pci_device_spec': list(nova.device_spec),
+        'nfv_vf_counts': profile.vf_counts,
         'nfv_kernel_arguments': ' '.join(profile.kernel_arguments),
         'nfv_isolated_cores': cpu_spec.to_text(profile.isolated_cpus),
         'nfv_platform_cpus': cpu_spec.to_text(profile.cpus(cpus.PLATFORM)),

@@ -22,8 +22,6 @@ GUESTS = 'guests'
 #: All functions, in the order in which they get their cores.
 FUNCTIONS = (PLATFORM, SWITCH, CEPH, SHARED, GUESTS)
 
-DEFAULT_SWITCH_CORES = 2
-
 #: NUMA node -> function -> its CPUs.
 Assignment = Mapping[int, Mapping[str, tuple[int, ...]]]
 
@@ -37,27 +35,30 @@ def cpus_of(assignment: Assignment, function: str) -> tuple[int, ...]:
                         for cpu in cpus[function]))
 
 
-def nic_nodes(machine: values.Machine,
-              chosen: choices.Choices) -> dict[str, int | None]:
-    """Return the NUMA node of each NIC of the switch; None if not known."""
+def nics(machine: values.Machine,
+         chosen: choices.Choices) -> dict[str, values.NIC]:
+    """Return the chosen NICs by the names or addresses that chose them."""
     # If several have a name, the first one counts.
-    nodes = {name: nic.node for nic in reversed(machine.nics)
-             for name in (nic.name, nic.address)}
-    for nic in chosen.switch_nics:
-        if nic.name not in nodes:
-            raise choices.ProfileError(_no_nic(nic.name, machine))
-    return {nic.name: nodes[nic.name] for nic in chosen.switch_nics}
+    nics = {name: nic for nic in reversed(machine.nics)
+            for name in (nic.name, nic.address)}
+    names = [nic.name for nic in (*chosen.switch_nics, *chosen.sriov_nics)]
+    for name in names:
+        if name not in nics:
+            raise choices.ProfileError(_no_nic(name, machine))
+    if len({nics[nic.name] for nic in chosen.sriov_nics}) < len(
+            chosen.sriov_nics):
+        raise choices.ProfileError('--sriov-nic names a NIC twice')
+    return {name: nics[name] for name in names}
 
 
 def _no_nic(name: str, machine: values.Machine) -> str:
     if machine.nics:
         return (f'there is no NIC {name}; there are: '
                 f'{", ".join(nic.name for nic in machine.nics)}')
-    return (f'the facts have no NICs, so the NUMA node of {name} is not '
-            'known: add --facts with the inspection data of Ironic, or --sys '
-            'with a copy of /sys of the machine; or, in place of '
-            '--vswitch-nic, give --vswitch-cores NODE:N with the NODE that '
-            f'"cat /sys/class/net/{name}/device/numa_node" prints there')
+    return ('the facts have no NICs: add --facts with the inspection data of '
+            'Ironic, or --sys with a copy of /sys of the machine; or, in '
+            'place of --vswitch-nic, give --vswitch-cores NODE:N with the '
+            f'NODE that "cat /sys/class/net/{name}/device/numa_node" prints')
 
 
 def switch_cores(machine: values.Machine,
@@ -72,8 +73,7 @@ def switch_cores(machine: values.Machine,
     """
     usable = [node.number for node in machine.usable]
     if (cores := chosen.switch_cores) is None:
-        cores = 0 if chosen.layout == choices.FLOATING else (
-            DEFAULT_SWITCH_CORES)
+        cores = 0 if chosen.layout == choices.FLOATING else 2
     if isinstance(cores, Mapping):
         for node in cores:
             if node not in usable:
@@ -83,8 +83,9 @@ def switch_cores(machine: values.Machine,
         return {node: count for node, count in sorted(cores.items()) if count}
     if not cores:
         return {}
-    near = set(nic_nodes(machine, chosen).values()) & set(usable)
-    cores_by_node = {node: cores for node in sorted(near or usable[:1])}
+    near = nics(machine, chosen)
+    nodes = {near[nic.name].node for nic in chosen.switch_nics} & set(usable)
+    cores_by_node = {node: cores for node in sorted(nodes or usable[:1])}
     if chosen.layout == choices.EVERY_NODE:
         cores_by_node = {node: cores_by_node.get(node, 1) for node in usable}
     return cores_by_node

@@ -8,6 +8,8 @@ Red Hat's guide to hyper-converged clouds; see :doc:`/tasks/new-host`.
 from collections.abc import Mapping
 import dataclasses
 
+from oslo_serialization import jsonutils
+
 from nfv_sched.fit.numa import rule
 from nfv_sched.fit.rules import place
 from nfv_sched.ops.answers.machine import values
@@ -26,7 +28,7 @@ OSD = 'osd'
 def derive(machine: values.Machine,
            chosen: choices.Choices = choices.Choices()) -> document.Profile:
     assignment = cpus.assign(machine, chosen)
-    near = cpus.nic_nodes(machine, chosen)
+    near = cpus.nics(machine, chosen)
     switch = _switch_memory(machine, chosen, assignment, near)
     switch_mib = sum(switch.values())
     shared = cpus.cpus_of(assignment, cpus.SHARED)
@@ -66,14 +68,17 @@ def derive(machine: values.Machine,
             cpu_allocation_ratio=None if ratio is None else round(ratio, 6),
             physnets={name: tuple(sorted(near_nodes))
                       for name, near_nodes in _physnets(
-                          machine, chosen, assignment, near).items()}),
+                          machine, chosen, assignment, near).items()},
+            device_spec=tuple([_device_spec(nic, near[nic.name])
+                               for nic in chosen.sriov_nics])),
         platform_memory_mib=platform_mib, kernel_arguments=(),
         ovs_other_config={}, isolated_cpus=tuple(sorted(
             (*cpus.cpus_of(assignment, cpus.SWITCH), *dedicated))),
         osd_memory_mb=ceph.osd_memory,
         vcpus_per_osd=ceph_plan.vcpus_per_osd(chosen),
         servers_by_memory=ceph.guests, server_overhead_mb=ceph.overhead,
-        server_vcpus=ceph.vcpus, warnings=(), vendor=machine.vendor)
+        server_vcpus=ceph.vcpus, warnings=(), vendor=machine.vendor,
+        vf_counts={nic.name: nic.vfs for nic in chosen.sriov_nics if nic.vfs})
     return dataclasses.replace(
         profile,
         kernel_arguments=tuple(configuration.kernel_arguments(profile)),
@@ -83,11 +88,12 @@ def derive(machine: values.Machine,
 
 def _switch_memory(machine: values.Machine, chosen: choices.Choices,
                    assignment: cpus.Assignment,
-                   near: Mapping[str, int | None]) -> dict[int, int]:
+                   near: Mapping[str, values.NIC]) -> dict[int, int]:
     """Return the MiB of the virtual switch on each NUMA node with memory."""
     if not cpus.nodes_of(assignment, cpus.SWITCH):
         return {}
-    nodes = {node for node in near.values() if node is not None}
+    nodes = {node for nic in chosen.switch_nics
+             if (node := near[nic.name].node) is not None}
     if not nodes and chosen.layout == choices.EVERY_NODE and not isinstance(
             chosen.switch_cores, Mapping):
         nodes = {machine.usable[0].number}  # the others only have a spare core
@@ -98,15 +104,15 @@ def _switch_memory(machine: values.Machine, chosen: choices.Choices,
 
 
 def _physnets(machine: values.Machine, chosen: choices.Choices,
-              assignment: cpus.Assignment, near: Mapping[str, int | None],
+              assignment: cpus.Assignment, near: Mapping[str, values.NIC],
               ) -> dict[str, frozenset[int]]:
     physnets: dict[str, frozenset[int]] = {}
-    for nic in chosen.switch_nics:
-        node = near[nic.name]
-        if nic.physnet and node is not None and any(
-                each.number == node for each in machine.usable):
-            physnets[nic.physnet] = physnets.get(
-                nic.physnet, frozenset()) | {node}
+    for nic in (*chosen.switch_nics, *chosen.sriov_nics):
+        nodes = frozenset(node.number for node in machine.usable
+                          if node.number == near[nic.name].node)
+        if nic.physnet and nodes:
+            physnets[nic.physnet] = nodes | physnets.get(
+                nic.physnet, frozenset())
     names = rule.Names(chosen.vswitch_label, chosen.node_label_prefix)
     osd_label = place.label_of(OSD, names)
     labels = {names.vswitch: frozenset(cpus.nodes_of(assignment, cpus.SWITCH))}
@@ -127,3 +133,13 @@ def _physnets(machine: values.Machine, chosen: choices.Choices,
         raise choices.ProfileError(f'{name} is the name of a label, not of a '
                                    'physical network')
     return physnets | {name: nodes for name, nodes in labels.items() if nodes}
+
+
+def _device_spec(chosen: choices.ChosenNIC, nic: values.NIC) -> str:
+    """Return the entry of VFs; without their product, also of their NIC."""
+    # Facts of Ansible have other addresses, too: virtio0.
+    spec = {**({'address': nic.address} if ':' in nic.address
+               else {'devname': chosen.name}),
+            'product_id': nic.vf_product, 'physical_network': chosen.physnet}
+    return jsonutils.dumps({key: text for key, text in spec.items() if text},
+                           sort_keys=True)

@@ -55,6 +55,7 @@ class NovaOptions:
     cpu_allocation_ratio: float | None
     #: physical network or label -> NUMA nodes near it
     physnets: Mapping[str, tuple[int, ...]]
+    device_spec: tuple[str, ...] = ()  #: [pci] device_spec, each in JSON
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ class Profile:
     #: number of vCPUs of servers that the CPUs carry; null without --guest-gb
     server_vcpus: int | None
     warnings: tuple[ProfileWarning, ...]  #: deviations from the guides
+    #: NIC, by name or PCI address -> number of VFs to create
+    vf_counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     #: vendor of the CPUs
     vendor: str = documents.internal(default='')
 

@@ -27,7 +27,8 @@ from nfv_sched.ops.cloud import validation
 _NAMESPACE = uuid.UUID('6b9b2f0e-1f5e-4c5e-8a8e-7d0c2b0f4a11')
 _NOT_IN_NAME = re.compile('[^A-Za-z0-9._-]+')
 #: What Nova takes where the option is not set.
-_CPU_RATIO, _MEMORY_RATIO, _DISK_RATIO = 4.0, 1.0, 1.0
+_CPU_RATIO, _MEMORY_RATIO = 4.0, 1.0
+_UNLIKE = snapshot.Host(name='', hypervisor='', uuid='', disk_ratio=1.0)
 _DRIVER = 'COMPUTE_'
 #: Names of hosts in Nova's database have 255 characters at most.
 _MOST_NAME = 200
@@ -90,12 +91,12 @@ def host(profile: document.Profile, name: str,
     :param like: a host with the same software; None for what Nova takes where
         nothing is configured
     """
+    like = like or _UNLIKE
     nova = profile.nova
     shared, dedicated = set(nova.cpu_shared_set), set(nova.cpu_dedicated_set)
     memory = sum(node.memory_mib for node in profile.numa_nodes)
-    cpu_ratio = nova.cpu_allocation_ratio or (
-        like and like.cpu_ratio) or _CPU_RATIO
-    memory_ratio = (like and like.memory_ratio) or _MEMORY_RATIO
+    cpu_ratio = nova.cpu_allocation_ratio or like.cpu_ratio or _CPU_RATIO
+    memory_ratio = like.memory_ratio or _MEMORY_RATIO
     inventories = {orc.MEMORY_MB: snapshot.Inventory.of_total(
         memory, nova.reserved_host_memory_mib, ratio=memory_ratio)}
     if dedicated:
@@ -104,7 +105,7 @@ def host(profile: document.Profile, name: str,
         inventories[orc.VCPU] = snapshot.Inventory.of_total(
             len(shared), ratio=cpu_ratio)
     traits: Iterable[str] = ()
-    if like is not None and like.providers:
+    if like.providers:
         root = like.providers[0]
         traits = [trait for trait in root.traits if trait.startswith(_DRIVER)
                   and trait != os_traits.COMPUTE_STATUS_DISABLED]
@@ -114,19 +115,16 @@ def host(profile: document.Profile, name: str,
     if _threads(profile) > 1:
         traits = [*traits, os_traits.HW_CPU_HYPERTHREADING]
     own = str(uuid.uuid5(_NAMESPACE, name))
-    new = snapshot.Host(
+    return snapshot.Host(
         name=name, hypervisor=name, uuid=own, nodes=tuple(_nodes(profile)),
         vcpus=len(shared) + len(dedicated), memory=memory,
         memory_used=nova.reserved_host_memory_mib,
         cpu_ratio=cpu_ratio, memory_ratio=memory_ratio,
-        disk_ratio=_DISK_RATIO, stats={'num_instances': '0'},
+        stats={'num_instances': '0'},
         providers=(snapshot.Provider(
             uuid=own, name=name, inventories=inventories,
-            traits=frozenset(traits)),))
-    if like is None:
-        return new
-    return dataclasses.replace(
-        new, cell=like.cell, hypervisor_type=like.hypervisor_type,
+            traits=frozenset(traits)),),
+        cell=like.cell, hypervisor_type=like.hypervisor_type,
         hypervisor_version=like.hypervisor_version,
         supported=like.supported, disk=like.disk, disk_ratio=like.disk_ratio,
         disk_available_least=(
@@ -145,7 +143,6 @@ def _nodes(profile: document.Profile) -> Iterator[snapshot.Node]:
     has_siblings = _threads(profile) > 1
     all_shared = frozenset(nova.cpu_shared_set)
     all_dedicated = frozenset(nova.cpu_dedicated_set)
-    physnets = {name: set(nodes) for name, nodes in nova.physnets.items()}
     reserved = {(each.node, each.size_kib): each.count
                 for each in nova.reserved_huge_pages}
     for node in profile.numa_nodes:
@@ -164,5 +161,6 @@ def _nodes(profile: document.Profile) -> Iterator[snapshot.Node]:
                     size=each.size_kib, total=each.total, reserved=(
                         reserved.get((node.node, each.size_kib), 0)))
                     for each in node.pages]),
-            physnets=frozenset(name for name, nodes in physnets.items()
-                               if node.node in nodes))
+            physnets=frozenset(
+                name for name, nodes in nova.physnets.items()
+                if node.node in nodes))

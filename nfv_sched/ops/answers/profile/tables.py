@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import typing as ty
 
 from nfv_sched.base import cpu_spec
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.profile import check
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import configuration
@@ -34,7 +35,7 @@ def _by_node(profile: document.Profile) -> Iterator[Sequence[str]]:
             yield (_function(function), *(
                 cpu_spec.to_text(node.cpus[function]) or _NONE
                 for node in profile.numa_nodes))
-    yield ('memory kept', *(_mib(node.kept_memory_mib)
+    yield ('memory kept', *(strings.size(node.kept_memory_mib * 1024)
                             for node in profile.numa_nodes))
     for size in profile.page_sizes:
         yield (f'{choices.PAGE_NAMES[size]} pages', *(
@@ -44,10 +45,6 @@ def _by_node(profile: document.Profile) -> Iterator[Sequence[str]]:
 def _function(function: str) -> str:
     # As everywhere for people; the JSON document has "guests".
     return 'servers' if function == cpus.GUESTS else function
-
-
-def _mib(number: int) -> str:
-    return f'{number} MiB' if number % 1024 else f'{number // 1024} GiB'
 
 
 def _pages(node: document.ProfileNode, size: int) -> str:
@@ -60,8 +57,9 @@ def _pages(node: document.ProfileNode, size: int) -> str:
 
 def _settings(profile: document.Profile) -> Iterator[str]:
     nova = profile.nova
-    for line in configuration.lines(nova, 'compute'):
-        yield f'[compute] {line}'
+    for section in ('compute', 'pci'):
+        for line in configuration.lines(nova, section):
+            yield f'[{section}] {line}'
     yield from configuration.lines(nova, 'DEFAULT')
     options = profile.ovs_other_config
     for name in ('pmd-cpu-mask', 'dpdk-socket-mem'):
@@ -70,6 +68,8 @@ def _settings(profile: document.Profile) -> Iterator[str]:
     yield 'labels: ' + ', '.join(
         f'{name} = {",".join(map(str, nodes))}'
         for name, nodes in nova.physnets.items())
+    for nic, vfs in profile.vf_counts.items():
+        yield f'VFs of {nic} = {vfs}'
     if profile.servers_by_memory is not None:
         yield (f'servers by memory: {profile.servers_by_memory}' + (
             f'; vCPUs on shared CPUs: {profile.server_vcpus}'

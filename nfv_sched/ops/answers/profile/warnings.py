@@ -25,7 +25,7 @@ _Warning = document.ProfileWarning
 
 
 def find(machine: values.Machine, chosen: choices.Choices,
-         near: Mapping[str, int | None],
+         near: Mapping[str, values.NIC],
          profile: document.Profile) -> Iterator[_Warning]:
     yield from _machine(machine)
     yield from _memory(machine, chosen)
@@ -129,7 +129,7 @@ def _small_pages(profile: document.Profile) -> Iterator[_Warning]:
             'have their flavors ask for hw:mem_page_size')
 
 
-def _switch(chosen: choices.Choices, near: Mapping[str, int | None],
+def _switch(chosen: choices.Choices, near: Mapping[str, values.NIC],
             profile: document.Profile) -> Iterator[_Warning]:
     on = profile.nodes(cpus.SWITCH)
     of_switch = profile.cpus(cpus.SWITCH)
@@ -146,19 +146,27 @@ def _switch(chosen: choices.Choices, near: Mapping[str, int | None],
             f'{cores} cores for the virtual switch, more than '
             f'{_MOST_SWITCH_CORES}', 'more than eight were never tested by '
             'the guides: use SR-IOV for more traffic')
-    for name, node in near.items() if cores else ():
-        if node is None:
+    for name, nic in near.items():
+        if (node := nic.node) is None:
             yield _Warning(
                 f'the NUMA node of NIC {name} is not known',
                 'add --facts with the inspection data of Ironic, or --sys '
                 'with a copy of /sys of the machine, which has it in '
                 f'class/net/{name}/device/numa_node (-1 if the firmware does '
                 'not say)')
-        elif node not in on:
+        elif cores and node not in on:
             yield _Warning(
-                f'NIC {name} of the switch is on NUMA node {node}, which has '
-                'no core for the switch', 'each packet crosses to another '
-                f'node: --vswitch-cores {node}:N, or another NIC')
+                f'NIC {name} is on NUMA node {node}, which has no core for '
+                'the switch', 'packets of the switch cross to another node, '
+                'and no node is near both its VFs and the switch: '
+                f'--vswitch-cores {node}:N, or another NIC')
+    for nic in chosen.sriov_nics:
+        most = near[nic.name].most_vfs
+        if nic.vfs and most is not None and nic.vfs > most:
+            yield _Warning(
+                f'{nic.vfs} VFs of NIC {nic.name}, which has {most} at most',
+                'the kernel creates none of them: choose fewer, or raise the '
+                'maximum in the firmware of the NIC')
 
 
 def _cpus(machine: values.Machine,
@@ -169,14 +177,13 @@ def _cpus(machine: values.Machine,
             'hw:cpu_thread_policy=isolate here',
             'have flavors ask for require and twice the vCPUs, or turn '
             'threads off in the firmware where latency counts most')
-    if profile.layout != choices.FLOATING:
-        empty = [node.node for node in profile.numa_nodes
-                 if node.usable and not node.cpus[cpus.GUESTS]]
-        if empty:
-            yield _Warning(
-                'no CPU is left for pinned servers on NUMA node '
-                f'{", ".join(map(str, empty))}', 'give fewer cores to the '
-                'switch or to OSDs there')
+    empty = [str(node.node) for node in profile.numa_nodes
+             if node.usable and not node.cpus[cpus.GUESTS]]
+    if empty and profile.layout != choices.FLOATING:
+        yield _Warning(
+            'no CPU is left for pinned servers on NUMA node '
+            f'{", ".join(empty)}',
+            'give fewer cores to the switch or to OSDs there')
 
 
 def _ceph(machine: values.Machine, chosen: choices.Choices,

@@ -568,6 +568,7 @@ class OptionsTest(GoldenTestCase, running.RunningTestCase):
                      '--pages 1G:51%,2M:25%',
                      '--vswitch-nic ens6f0 --mtu 9000',
                      '--shared --vswitch-nic physnet0=ens1f0',
+                     '--sriov-nic physnet1=ens6f0:8',
                      '--vswitch-cores 0', '--layout floating --osds 10 '
                      '--guest-gb 2 --utilisation 0.1 --gb-per-osd 3 '
                      '--mb-per-gb 1000', '--layout floating --workload '

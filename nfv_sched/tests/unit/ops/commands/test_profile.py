@@ -85,6 +85,25 @@ class ProfileTest(base.CommandTestCase):
         self.assertIn('--check has no format ovs', self.refused(
             2, '--facts', self.facts, '--check', path, '-f', 'ovs'))
 
+    def test_vfs(self):
+        nics = '--sriov-nic', '\\\U0001f600=ens6f0:8', '--shared'
+        path = self.path('nova.conf', self.profile(*nics, '-f', 'nova.conf'))
+        self.assertEqual('nova.conf is as the profile has it.\n',
+                         self.profile(*nics, '--check', path))
+        self.assertIn(
+            ': echo 8 > /sys/class/net/ens6f0/device/sriov_numvfs\n',
+            self.profile(*nics, '-f', 'kernel'))
+        # The order of the keys is another.
+        path = self.path('list.conf', '[pci]\ndevice_spec = [{"address": '
+                         '":0a:00."}, {"physical_network": "a", "devname": '
+                         '"ens6f0"}]\n')
+        for physnet, differs in ('a', False), ('b', True):
+            self.assertEqual(differs, '[pci] device_spec' in self.profile(
+                '--sriov-nic', f'{physnet}=ens6f0', '--check', path, code=3))
+        path = self.path('bad.conf', '[pci]\ndevice_spec = {\n')
+        self.assertIn('bad.conf: ', self.refused(
+            1, '--facts', self.facts, '--check', path))
+
     def test_nova_conf_that_nova_refuses(self):
         good = self.profile('--shared', '-f', 'nova.conf')
         path = self.path('nova.conf', '[DEFAULT]\nreserved_host_cpus = 2\n'
@@ -170,6 +189,9 @@ class ProfileTest(base.CommandTestCase):
             (('--vswitch-cores', '0:2,0:1'), 'NUMA node 0 is there twice'),
             (('--vswitch-cores', '-1'), "'-1' is not a number of cores"),
             (('--vswitch-nic', '=x y='), 'is not NIC or PHYSNET=NIC'),
+            (('--sriov-nic', 'x=$y:8'), "'$y' is not a NIC"),
+            (('--sriov-nic', 'ens6f0:0'), "'0' is not a number of VFs"),
+            (('--sriov-nic', 'ens6f0:65536'), 'a number of VFs from 1 to'),
             (('--pages', '3M'), "'3M' is not one of 16G, 2G, 1G, "),
             (('--pages', '1G:80%,2M:30%'), 'is more than 100%'),
             (('--pages', '1G:x'), 'is not a percentage'),

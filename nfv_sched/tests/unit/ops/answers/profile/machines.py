@@ -29,8 +29,9 @@ def machine(cores=14, nodes=2, threads=2, memory=128 * GIB, **fields):
     return values.Machine(**{**dict(
         nodes=nodes,
         nics=(values.NIC(name='ens1f0', address='0000:3b:00.0', node=0),
-              values.NIC(name='ens6f0', address='0000:af:00.0', node=1),
-              values.NIC(name='eth0')),
+              values.NIC(name='ens6f0', address='0000:af:00.0', node=1,
+                         most_vfs=64, vf_product='154c'),
+              values.NIC(name='eth0', address='virtio0')),
         page_sizes=FLAGS, vendor='intel'), **fields})
 
 
@@ -112,8 +113,10 @@ def chosen(draw, of, layouts=choices.LAYOUTS):
         switch_cores=draw(st.one_of(
             st.none(), st.integers(0, 3),
             st.dictionaries(some, st.integers(0, 2), max_size=3))),
-        switch_nics=tuple(choices.SwitchNIC(name=f'ens{number}')
+        switch_nics=tuple(choices.ChosenNIC(name=f'ens{number}')
                           for number in range(draw(st.integers(0, 2)))),
+        sriov_nics=tuple(choices.ChosenNIC(name=f'ens{number}', vfs=number)
+                         for number in range(draw(st.integers(0, 2)))),
         mtus=draw(st.sampled_from((
             frozenset(), frozenset((1500,)), frozenset((1500, 9000))))),
         shared=draw(st.booleans()),

@@ -7,7 +7,9 @@ import os
 import fixtures
 import hypothesis
 from hypothesis import strategies as st
+from nova.pci import whitelist
 from nova.virt import hardware
+from oslo_serialization import jsonutils
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.nova import compute_conf
@@ -128,6 +130,27 @@ class GeneratedTest(base.TestCase):
                        tables.text, tables.rows):
             self.assertTrue(render(found))
 
+    def test_device_spec(self):
+        """It is for the VFs of a NIC, as Nova reads it."""
+        nova = machines.derive(
+            switch_nics=(choices.ChosenNIC(name='ens1f0', physnet='both'),),
+            sriov_nics=(choices.ChosenNIC(name='ens6f0', physnet='both'),
+                        choices.ChosenNIC(name='eth0', physnet='far'))).nova
+        self.assertEqual((0, 1), nova.physnets['both'])
+        self.assertNotIn('far', nova.physnets)
+        spec, by_name = nova.device_spec
+        self.assertEqual({'devname': 'eth0', 'physical_network': 'far'},
+                         jsonutils.loads(by_name))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.pci.utils.is_physical_function', lambda *address: True))
+        devices = whitelist.Whitelist([spec])
+        vf = {'vendor_id': '8086', 'product_id': '154c',
+              'address': '0000:af:02.1', 'parent_addr': '0000:af:00.0'}
+        self.assertEqual({'physical_network': 'both'},
+                         devices.device_assignable(vf).get_tags())
+        for change in {'parent_addr': '0000:af:00.1'}, {'product_id': '1572'}:
+            self.assertFalse(devices.device_assignable({**vf, **change}))
+
 
 class RefusalTest(base.TestCase):
 
@@ -167,18 +190,21 @@ class RefusalTest(base.TestCase):
             ({'switch_cores': {7: 1}}, 'the switch cannot be on NUMA node 7'),
             ({'osds': {'hdd': 1}, 'ceph_node': 7},
              'the OSDs cannot be on NUMA node 7'),
-            ({'switch_nics': (choices.SwitchNIC(name='ens9'),)},
+            ({'switch_nics': (choices.ChosenNIC(name='ens9'),)},
              'there is no NIC ens9; there are: ens1f0, ens6f0, eth0'),
-            ({'switch_nics': (choices.SwitchNIC(
+            ({'switch_nics': (choices.ChosenNIC(
                 name='ens1f0', physnet='nfv_node0'),)},
              'nfv_node0 is the name of a label'),
+            ({'sriov_nics': (choices.ChosenNIC(name='ens6f0', vfs=8),
+                             choices.ChosenNIC(name='0000:af:00.0'))},
+             '--sriov-nic names a NIC twice'),
         ):
             self.assertIn(told, self.refused(**chosen))
 
     def test_facts_without_nics(self):
         """As those of lscpu: what has the NUMA node of a NIC is named."""
         message = self.refused(machines.machine(nics=()), switch_nics=(
-            choices.SwitchNIC(name='ens9'),))
+            choices.ChosenNIC(name='ens9'),))
         for text in ('Ironic', '--sys', '--vswitch-cores NODE:N',
                      '/sys/class/net/ens9/device/numa_node'):
             self.assertIn(text, message)
@@ -216,7 +242,7 @@ class WarningTest(base.TestCase):
 
     def test_fine(self):
         self.assertEqual([], self.warned(machines.machine(
-            threads=1), switch_nics=(choices.SwitchNIC(name='ens1f0'),)))
+            threads=1), switch_nics=(choices.ChosenNIC(name='ens1f0'),)))
 
     def only(self, expected, of=None, **chosen):
         of = of or machines.machine(threads=1)
@@ -297,11 +323,20 @@ class WarningTest(base.TestCase):
                   switch_cores={0: 5, 1: 4})
         self.assertEqual([], self.warned(
             machines.machine(threads=1), switch_cores={0: 4, 1: 4}))
-        self.only('NIC ens6f0 of the switch is on NUMA node 1',
+        self.only('NIC ens6f0 is on NUMA node 1, which has no core',
                   switch_cores={0: 2},
-                  switch_nics=(choices.SwitchNIC(name='ens6f0'),))
+                  switch_nics=(choices.ChosenNIC(name='ens6f0'),))
         self.only('the NUMA node of NIC eth0 is not known',
-                  switch_nics=(choices.SwitchNIC(name='eth0'),))
+                  switch_nics=(choices.ChosenNIC(name='eth0'),))
+
+    def test_vfs(self):
+        for name, vfs, node, expected in (
+            ('ens6f0', 64, 0, 'NIC ens6f0 is on NUMA node 1, which has no '),
+            ('eth0', 99, 0, 'the NUMA node of NIC eth0 is not known'),
+            ('ens6f0', 65, 1, '65 VFs of NIC ens6f0, which has 64 at most'),
+        ):
+            self.only(expected, switch_cores={node: 2}, sriov_nics=(
+                choices.ChosenNIC(name=name, vfs=vfs),))
 
     def test_node_without_guests(self):
         self.only('no CPU is left for pinned servers on NUMA node 1',
