@@ -26,6 +26,7 @@ _LONG = 40
 #: Path -> title of each page that all others link to.
 TITLES: Mapping[str, str] = {
     '/': 'Hosts', '/capacity': 'Capacity', '/servers': 'Servers',
+    '/flavors': 'Flavors', '/failover': 'Failover', '/drain': 'Drain',
     '/audit': 'Audit', '/agents': 'Agents'}
 
 #: Headers of pages that differ from those of other answers.  The bars in the
@@ -53,6 +54,7 @@ def templates() -> jinja2.Environment:
     environment.filters.update(lines=tables.cell_lines, numeric=numeric)
     environment.tests.update(
         link=lambda cell: isinstance(cell, PageLink), long=_is_long,
+        short=lambda lines: all(len(line) <= _LONG for line in lines),
         table=lambda part: isinstance(part, tables.Table),
         line=lambda part: isinstance(part, tables.Line))
     return environment
@@ -86,8 +88,9 @@ def message(status: http.HTTPStatus, text: str,
     headers = dict(HEADERS)
     if again is not None:
         headers |= {'Retry-After': str(again), 'Refresh': str(again)}
-    return page('message.html', status, headers, title=status.phrase,
-                current='', text=text)
+    return page(
+        'message.html', status, headers, current='', text=text,
+        title=status.phrase if again is None else 'Please wait')
 
 
 @functools.cache
