@@ -76,7 +76,6 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             raise errors.UsageError(
                 '--from needs the https URL of "snapshot serve": a file does '
                 'not show the cloud as it is after the moves')
-        self.check_terminal(parsed_args)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         saved = plan_file.read(parsed_args.file, parsed_args.round)
@@ -85,6 +84,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             raise errors.UsageError('--round is for a plan of several hosts')
         if parsed_args.enable_after and (plan.round or not plan.closed_hosts):
             raise errors.UsageError(plan_execution.NO_ENABLE)
+        self.check_terminal(parsed_args)
         cloud = None
         if _is_file(parsed_args.source):
             if saved.is_of_agents:
