@@ -7,14 +7,17 @@ packages can add theirs.
 """
 
 import argparse
+import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
 import difflib
 import importlib.metadata
+import importlib.util
 import itertools
 import logging
 import os
+import pathlib
 import sys
 import typing as ty
 
@@ -48,6 +51,12 @@ line is wrong.
 
 TABLE = 'table'
 
+#: Title of the options of commands that carry out a plan with ``--run``.
+RUN_GROUP = 'with --run'
+_COMMON_GROUPS = (
+    RUN_GROUP, 'output formatters', 'CSV Formatter', 'json formatter',
+    'shell formatter', 'table formatter', 'files', 'the cloud')
+
 _DESCRIPTION = """\
 Answer an operator's questions about an OpenStack cloud: why a server finds no
 host, how many more fit, what runs on which NUMA node. Only "plan run" and the
@@ -59,60 +68,18 @@ a file (--from). To try one without a cloud:
   nfv-sched host list --from telco
 """
 
-#: Question -> command that answers it -> first line of its docstring, so that
-#: --help imports no command.
+#: Question -> commands that answer it.
 GROUPS = {
-    'Why does a server find no host': {
-        'server explain': 'Explain where a server fits, and why not elsewhere',
-        'flavor explain':
-            'Explain where new servers of a flavor fit, and why not elsewhere',
-    },
-    'How many more fit': {
-        'capacity list':
-            'Show how many more servers of each flavor fit, and what limits '
-            'them',
-        'capacity show':
-            'Show how many more servers of a flavor fit on each host, and why',
-    },
-    'What runs where': {
-        'host list':
-            'List the NUMA nodes of hosts with used and free resources',
-        'host show':
-            'Show a host: each core with its owner, memory, devices, servers',
-        'host map':
-            'Draw a map of hosts: each core with its owner, memory, devices'},
-    'Move servers and agents': {
-        'host drain':
-            'Plan draining hosts: each server live, cold or not at all',
-        'host evacuate':
-            'Plan the evacuation of the servers of hosts that are down',
-        'cloud defrag':
-            'Plan live migrations that make room for more servers of a flavor',
-        'cloud spread': 'Plan migrations that use NUMA nodes evenly',
-        'cloud consolidate':
-            'Plan the fewest migrations that empty as many hosts as possible',
-        'cloud failover':
-            'Check which servers find no host after the loss of a host',
-        'agent rebalance':
-            'Plan an even distribution of DHCP servers and routers over '
-            'agents',
-        'plan run': 'Carry out a plan of moves, or of evacuations'},
-    'Check cloud, flavors and hosts': {
-        'cloud audit':
-            'Check placement guarantees and find inconsistent records',
-        'flavor lint': 'Find errors and possible improvements in flavors',
-        'flavor translate':
-            'Translate flavors of Helion or Titanium Carrier Grade',
-        'host profile':
-            'Propose the settings of a new host: CPUs, memory, pages, labels'},
-    'Save, watch and simulate': {
-        'snapshot save': 'Save the cloud as it is now to a file',
-        'snapshot serve':
-            'Serve a snapshot of the cloud, and metrics, over HTTPS',
-        'metrics': 'Export metrics of the cloud for Prometheus',
-        'simulation run':
-            "Simulate a cloud file with Nova's own scheduler and claims"},
-}
+    'Why does a server find no host': ('server explain', 'flavor explain'),
+    'How many more fit': ('capacity list', 'capacity show'),
+    'What runs where': ('host list', 'host show', 'host map'),
+    'Move servers and agents': (
+        'host drain', 'host evacuate', 'cloud defrag', 'cloud spread',
+        'cloud consolidate', 'cloud failover', 'agent rebalance', 'plan run'),
+    'Check cloud, flavors and hosts': (
+        'cloud audit', 'flavor lint', 'flavor translate', 'host profile'),
+    'Save, watch and simulate': (
+        'snapshot save', 'snapshot serve', 'metrics', 'simulation run')}
 
 
 def version() -> str:
@@ -177,6 +144,16 @@ class _MaskingFormatter(logging.Formatter):
         return strings.mask_secrets(self._formatter.format(record))
 
 
+def _docstring(entry_point: importlib.metadata.EntryPoint) -> str:
+    """Return the docstring of a class, without the time of its import."""
+    module = importlib.util.find_spec(entry_point.module)
+    tree = ast.parse(pathlib.Path(module.origin).read_bytes())
+    described, = (each for each in tree.body
+                  if isinstance(each, ast.ClassDef)
+                  and each.name == entry_point.attr)
+    return ast.get_docstring(described) or ''
+
+
 class _Commands(commandmanager.CommandManager):
     """The commands, each imported when it is used: cliff imports all."""
 
@@ -188,6 +165,9 @@ class _Commands(commandmanager.CommandManager):
 
 class NFVSched(app.App):
     NAME = 'nfv-sched'
+
+    #: Whether help leaves out what all commands have.
+    is_help_brief = False
 
     def __init__(self):
         super().__init__(
@@ -204,32 +184,37 @@ class NFVSched(app.App):
              # The command to try stays on a line of its own.
              'formatter_class': argparse.RawDescriptionHelpFormatter})
 
+    def run(self, argv):
+        # Before cliff makes "help host list" of "host list --help".
+        self.is_help_brief = argv[:1] != ['help']
+        return super().run(argv)
+
     def print_help_if_requested(self):
         if self.options.deferred_help:
             self._print_help()
 
     def _print_help(self) -> ty.NoReturn:
         # cliff's own help lists the commands by letter.
-        listed = {name for names in GROUPS.values() for name in names}
-        groups = {**GROUPS, 'Other': {
-            name: self._summary(name, entry_point)
-            for name, entry_point in sorted(self.command_manager)
-            if name not in listed}}
-        width = max(len(name) for names in groups.values() for name in names)
+        commands = dict(self.command_manager)
+        groups = {**GROUPS, 'Other': sorted(
+            set(commands).difference(*GROUPS.values()))}
+        width = max(map(len, commands))
         self.stdout.write(self.parser.format_help())
-        for title, summaries in groups.items():
+        for title, names in groups.items():
             self.stdout.write(f'\n{title}:\n' + ''.join(
-                f'  {name:<{width}}  {summary}\n'
-                for name, summary in summaries.items()))
+                f'  {name:<{width}}  {self._summary(name, commands[name])}\n'
+                for name in names))
         raise help.HelpExit()
 
     def _summary(self, name: str, entry_point: ty.Any) -> str:
         try:
-            subcommand = entry_point.load()(self, None, name)
+            is_ours = any(name in names for names in GROUPS.values())
+            text = _docstring(entry_point) if is_ours else entry_point.load()(
+                self, None, name).get_description()
         except Exception as exc:
             # A command of another package must not break the help.
             return f'cannot be loaded: {exc}'
-        return subcommand.get_description().split('\n')[0].rstrip('.')
+        return text.partition('\n')[0].rstrip('.')
 
     def get_fuzzy_matches(self, cmd: str) -> list[str]:
         """Return commands that may be meant; cliff's always returns some."""
@@ -412,10 +397,33 @@ class Subcommand:
         if self.cloud is not None:
             self.cloud.add_options(parser, self.in_client)
         self.add_options(parser)
+        if sorting := parser._option_string_actions.get('--sort-column'):
+            # cliff's says that columns which do not exist are ignored.
+            sorting.help = (
+                'sort by this column, named by its title or as "pcpus_used"; '
+                'can be repeated, the first one counts most')
+        if getattr(self.app, 'is_help_brief', False):
+            _shorten_help(parser)
         return parser
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of a subcommand; by default, none."""
+
+
+def _shorten_help(parser: argparse.ArgumentParser) -> None:
+    """Leave out what many commands have, but for ``--from``."""
+    for group in parser._action_groups:
+        if group.title in _COMMON_GROUPS:
+            group.description = None
+            for action in group._group_actions:
+                if action.dest != 'source':
+                    action.help = argparse.SUPPRESS
+    usage = parser.formatter_class(f'{parser.prog} [options]')
+    usage.add_usage(None, parser._get_positional_actions(), (), '')
+    parser.usage = usage.format_help().strip()
+    parser.epilog = (
+        'Other options, as for files and formats: '
+        f'{parser.prog.replace(" ", " help ", 1)}\n\n{parser.epilog}')
 
 
 class _Displaying(Subcommand):
@@ -491,10 +499,6 @@ class Lister(_Displaying, lister.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.set_defaults(least_important=self.least_important)
-        # cliff's says that columns which do not exist are ignored.
-        parser._option_string_actions['--sort-column'].help = (
-            'sort by this column, named by its title or as "pcpus_used"; can '
-            'be repeated, the first one counts most')
         return parser
 
     def produce_output(self, parsed_args: argparse.Namespace,
@@ -526,7 +530,6 @@ class Lister(_Displaying, lister.Lister):
 
     def print_text(self, parsed_args: argparse.Namespace,
                    parts: Iterable[tables.Part]) -> None:
-        """Print text and tables, these sorted by ``--sort-column``."""
         formats.print_parts([dataclasses.replace(part, rows=list(sorted_by(
             parsed_args, part.columns, part.rows))) if isinstance(
                 part, tables.Table) and part.is_main else part

@@ -111,7 +111,6 @@ def _flat(value: ty.Any,
 
 
 def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
-    """Return a value of JSON types as one of :data:`FORMATS`."""
     # Imported here so that --help is quick.
     if formatter == 'json':
         from oslo_serialization import jsonutils
@@ -123,7 +122,6 @@ def dumps(value: ty.Any, formatter: str, indent: bool = True) -> str:
 
 
 def builtins_of(value: ty.Any) -> ty.Any:
-    """Return a value made of types that JSON and YAML have."""
     if dataclasses.is_dataclass(value):
         return {key: builtins_of(getattr(value, key))
                 for key in keys_of(value)}

@@ -106,7 +106,6 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
 
 def print_parts(parts: Iterable[tables.Part], stdout: ty.Any,
                 parsed_args: argparse.Namespace) -> None:
-    """Print text and tables as wide and as colorful as the output is."""
     color = stdout.isatty() and not os.environ.get('NO_COLOR') and (
         os.environ.get('TERM') != 'dumb')
     text = tables.render(parts, width(stdout, parsed_args), color)

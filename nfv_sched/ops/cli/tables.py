@@ -184,7 +184,6 @@ def _wrapped(text: str, width: int | None, indent: int = 0) -> list[str]:
 
 
 def _length(text: str) -> int:
-    """Return the number of columns of a terminal that a text takes."""
     if text.isascii():
         return len(text)
     from rich import cells
@@ -248,7 +247,6 @@ def yes_or_no(value: bool | None) -> str:
 
 
 def cell_lines(cell: ty.Any) -> list[str]:
-    """Return the lines of a cell, safe to print."""
     if isinstance(cell, cliff_columns.FormattableColumn):
         return list(map(strings.line, cell.human_readable().split('\n')))
     if cell is None or cell == '':

@@ -419,7 +419,6 @@ class _Anonymizer:
         return f'{name}_{new.uuid[:8]}'
 
     def _uuid(self, old: str) -> str:
-        """Return the new UUID for an old one, in the same format."""
         if not old:
             return old
         if (new := self._uuids.get(old)) is None:
@@ -533,5 +532,4 @@ def _change_each(text: str, change: Callable[[str], str]) -> str:
 
 
 def _trait_part(name: str) -> str:
-    """Return a name as Neutron and Nova write it in traits and classes."""
     return _NO_NAME.sub('_', name.upper())

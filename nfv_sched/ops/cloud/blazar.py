@@ -43,7 +43,6 @@ def reservation(aggregate: snapshot.Aggregate) -> BlazarReservation | None:
 
 
 def is_filtering(cloud: snapshot.Cloud) -> bool:
-    """Return whether Nova keeps servers without a reservation off hosts."""
     return FILTER in cloud_options.class_names(
         cloud.options, 'enabled_filters')
 

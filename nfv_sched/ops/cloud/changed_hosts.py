@@ -38,7 +38,6 @@ def added(cloud: snapshot.Cloud, name: str,
 
 
 def emptied(cloud: snapshot.Cloud) -> snapshot.Cloud:
-    """Return a cloud without servers, with each host as if it were new."""
     cloud = occupied.without_servers(cloud)
     return dataclasses.replace(cloud, hosts=tuple(map(_new, cloud.hosts)))
 
@@ -67,7 +66,6 @@ def added_new(cloud: snapshot.Cloud, host: snapshot.Host,
 
 
 def removed(cloud: snapshot.Cloud, names: Collection[str]) -> snapshot.Cloud:
-    """Return a cloud without some hosts, and without the servers there."""
     providers = {provider.uuid for host in cloud.hosts if host.name in names
                  for provider in host.providers}
     gone = {server.uuid for server in cloud.servers if server.host in names}

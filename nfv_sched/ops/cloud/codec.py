@@ -111,7 +111,6 @@ class WrongError(ValueError):
 
 
 def encode(value: ty.Any) -> ty.Any:
-    """Return a frozen dataclass as data that :mod:`json` can write."""
     return _serializer(type(value)).to_python(
         value, mode='json', exclude_defaults=True, warnings=False)
 

@@ -59,7 +59,6 @@ def dump(cloud: snapshot.Cloud, raw: ty.BinaryIO) -> None:
 
 
 def is_snapshot(path: str) -> bool:
-    """Return whether a file begins like a snapshot, compressed or not."""
     try:
         mode = os.stat(path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):

@@ -21,13 +21,11 @@ _LONGEST = 255
 
 
 def is_uuid(text: str) -> bool:
-    """Return whether a text is a UUID, with or without hyphens."""
     # Not uuidutils.is_uuid_like(): it accepts hyphens anywhere.
     return _UUID.fullmatch(text) is not None
 
 
 def is_printable(text: str) -> bool:
-    """Return whether Nova's API accepts a text as name of a flavor."""
     return len(text) <= _LONGEST and all(
         not category.startswith('C') and category not in _BREAKS
         for category in map(unicodedata.category, text))

@@ -94,7 +94,6 @@ class Problems:
 
     def known(self, path: Path, kind: str, name: str,
               names: Iterable[str]) -> None:
-        """Add a problem if a name does not exist."""
         if name not in names:
             hint = near(name, names) if len(self) < _MAX_ERRORS else ''
             self.add(path, f'no {kind} named {name!r}{hint}')

@@ -120,7 +120,6 @@ def _check_host(host: snapshot.Host) -> None:
 
 
 def check_devices(devices: Collection[snapshot.Device]) -> None:
-    """Check that a host does not have too many devices, or pools of them."""
     _check_number('devices', devices, MAX_DEVICES)
     _check_number('pools of devices', {
         (device.parent or device.address, device.vendor, device.product,

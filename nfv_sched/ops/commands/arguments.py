@@ -184,7 +184,6 @@ def ports(cloud: snapshot.Cloud, options: ty.Any) -> ty.Any:
 
 
 def server(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
-    """Return a server by its UUID, or by its name if that is unique."""
     from nfv_sched.ops.model.requests import subject
     return subject.find(cloud, name)
 
@@ -207,11 +206,9 @@ def add_host_names(parser: argparse.ArgumentParser) -> None:
 def add_host_groups(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--aggregate', action='append', default=[], metavar='PATTERN',
-        help='only hosts of these aggregates; * and ? stand for anything; '
-             'can be repeated')
+        help='only hosts of these aggregates; can be repeated')
     add_zone(parser, action='append', default=[], dest='az', metavar='PATTERN',
-             help='only hosts of these availability zones; * and ? stand for '
-                  'anything; can be repeated')
+             help='only hosts of these availability zones; can be repeated')
 
 
 def host_names(cloud: snapshot.Cloud, names: Sequence[str],

@@ -52,8 +52,7 @@ class AuditCloud(planning.PlanCommand):
         arguments.add_hosts(parser)
         parser.add_argument(
             '--kind', action='append', default=[], metavar='PATTERN',
-            help='only findings of these kinds; * and ? stand for anything; '
-                 'can be repeated')
+            help='only findings of these kinds; can be repeated')
         parser.add_argument(
             '--confirm', default=_CONFIRM, metavar='SECONDS',
             type=lambda text: arguments.amount(

@@ -37,9 +37,6 @@ fit: "A or B" if they fit without either, "A and B" if only without both. With
 -f csv or value, each cause has a column. With --mix, "Fits" is that of the
 whole mix, filling host after host; more may fit in another order.
 
-With --project, "Quota allows" is how many more servers the project's quota
-allows, wherever they would run, and "Quota used" what of it is in use.
-
 examples:
   nfv-sched capacity list
   nfv-sched capacity list --flavor 'vrouter*' --aggregate nfv --empty
@@ -74,8 +71,8 @@ class _Capacity(base.Lister):
         arguments.add_image(parser)
         parser.add_argument(
             '--project', metavar='NAME|ID',
-            help='count for this project, without hosts that aggregates '
-                 'reserve for others')
+            help='count for this project, by its quota, without hosts that '
+                 'aggregates reserve for others')
         parser.add_argument(
             '--reservation', metavar='ID',
             help='count in this reservation of OpenStack Blazar, for its '
@@ -191,8 +188,7 @@ class ListCapacity(_Capacity):
         super().add_options(parser)
         parser.add_argument(
             '--flavor', action='append', default=[], metavar='PATTERN',
-            help='only flavors whose name matches, with * and ?; can be '
-                 'repeated')
+            help='only flavors with such names; can be repeated')
         parser.add_argument(
             '--by', choices=(_CLOUD, _AGGREGATE, _HOST), default=_CLOUD,
             help='a row for all hosts, for each aggregate or for each host '
@@ -369,7 +365,6 @@ def _is_text(parsed_args: argparse.Namespace) -> bool:
 
 
 def _is_known(cloud: snapshot.Cloud, project: str) -> bool:
-    """Return whether a project has a server, or an aggregate is for it."""
     return any(server.project == project for server in cloud.servers) or any(
         project in map(str.strip, value.split(','))
         for each in cloud.aggregates for value in each.metadata.values())

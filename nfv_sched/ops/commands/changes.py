@@ -28,8 +28,7 @@ def add_changes(parser: argparse._ActionsContainer) -> None:
              '-f json" sets one up; ./NAME is a file; can be repeated')
     parser.add_argument(
         '--remove-host', action='append', default=[], metavar='PATTERN',
-        help='as if there were no such hosts, and none of their servers; * '
-             'and ? stand for anything; can be repeated')
+        help='as if these hosts were not there; can be repeated')
     parser.add_argument(
         '--limit', action='append', default=[], type=_limit,
         metavar='NAME=VALUE',
@@ -126,7 +125,6 @@ def _with_profiled(cloud: snapshot.Cloud, path: str,
 
 def _with_limits(cloud: snapshot.Cloud, parsed_args: argparse.Namespace,
                  notes: list[str]) -> snapshot.Cloud:
-    """Return a cloud with the limits of ``--limit``; add notes about them."""
     concurrency.native_threads()
     from nfv_sched.ops.cloud import changed_limits
     values = dict(parsed_args.limit)

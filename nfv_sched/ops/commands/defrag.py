@@ -14,9 +14,8 @@ _EPILOG = f"""\
 Servers may not fit although the hosts together have enough free CPUs, pages
 and devices. The plan has the fewest live migrations that were found, prefers
 servers with little memory, and says how many new servers no plan exceeds, if
-that is proved. Nothing is moved without --run. Before a plan is shown, its
-moves and the boots of the new servers are carried out in the simulator. No
-policy of a server, or of its server group, is satisfied less than before.
+that is proved. The new servers are booted in the simulator, too. No policy of
+a server, or of its server group, is satisfied less than before.
 
 {planning.MOVES_HELP}
 examples:

@@ -18,8 +18,7 @@ Each server is moved live if possible, else cold, or it stays; "Why" says why
 not. The plan moves as many as possible.
 
 Strict policies are kept after the move, others no less than before, and server
-groups are respected. Nothing is moved without --run. Before a plan is shown,
-it is carried out in the simulator by Nova's own scheduler and claims.
+groups are respected.
 
 Several hosts, by names, patterns, --aggregate or --availability-zone, are
 emptied in rounds, as for an upgrade, with few servers that move twice. --run
@@ -102,7 +101,6 @@ class DrainHost(planning.MovePlanCommand):
 
 
 def _has_rounds(parsed_args: argparse.Namespace) -> bool:
-    """Return whether a command line may mean several hosts."""
     return bool(
         len(parsed_args.hosts) != 1 or parsed_args.aggregate or parsed_args.az
         or parsed_args.at_once or arguments.is_pattern(parsed_args.hosts[0]))

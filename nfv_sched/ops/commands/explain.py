@@ -80,7 +80,6 @@ class _Explain(planning.Report):
                 '--for-tenant is a text: it does not go with -f and -c')
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command with fewer garbage collections; called by cliff."""
         before = gc.get_threshold()
         gc.set_threshold(_NEW_OBJECTS, *before[1:])
         try:
@@ -150,14 +149,11 @@ class ExplainServer(_Explain):
     booted now, with its resources free: where it would go, and where else it
     could be.
 
-    With --then, the decision journal of this host, or those of several hosts
-    that --journal names, says why a server was refused, or would have been if
-    what is in shadow had counted; without a server, it lists all refusals, the
-    oldest first: how many hosts the first recorded filter got, which filter
-    removed the last one, and the reason that most hosts have, or what
-    Placement was asked. With --shadow it counts the servers that would have
-    been refused, or gone to another host, by filters and weighers in shadow,
-    and those that were refused.
+    With --then, the decision journal says why a server was refused, or would
+    have been if what is in shadow had counted. Without a server it lists all
+    refusals, the oldest first: how many hosts the first recorded filter got,
+    which filter removed the last one, and the reason that most hosts have, or
+    what Placement was asked.
     """
 
     schemas = {'server-explain': explain_document.Explained,
@@ -193,9 +189,9 @@ was not, 1 if something could not be read, 2 if the command line is wrong.
                  'each')
         parser.add_argument(
             '--shadow', action='store_true',
-            help='with --then and no server: how many servers would have been '
-                 'refused, or gone to another host, if the filters and '
-                 'weighers in [nfv_sched] shadow had counted')
+            help='with --then and no server: count the servers that were '
+                 'refused, and those that would have been, or gone to another '
+                 'host, if the filters and weighers in shadow had counted')
         parser.add_argument(
             '--days', type=float, metavar='N',
             help='with --shadow: count the last N days only')

@@ -286,7 +286,6 @@ def _texts(data: ty.Any, lenient: bool = False) -> dict[str, str]:
 
 
 def _parse_printed(text: str) -> dict[str, str]:
-    """Return the properties in a text such as ``a='1', b='2'``."""
     properties: dict[str, str] = {}
     position = 0
     while position < len(text):

@@ -86,7 +86,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _image(parsed_args: argparse.Namespace) -> document.Image:
-    """Return the image of the command line; IMAGE stands for an ID."""
     image = (document.Image() if parsed_args.image is None
              else flavor_file.image(parsed_args.image))
     return image._replace(

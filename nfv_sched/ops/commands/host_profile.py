@@ -38,12 +38,9 @@ _MOST_VFS = 65535  # 16 bits in the capability of PCI
 _MOST_OSDS = 10000
 
 _EPILOG = f"""\
-For a new host: what each CPU is for, how much memory is kept from servers, and
-which pages, labels and options it needs. Whole cores are assigned, those with
-the lowest CPU numbers first: to the platform, the virtual switch, Ceph OSDs,
-shared vCPUs; pinned servers get the rest.
-
-Layouts:
+Whole cores are assigned, those with the lowest CPU numbers first: to the
+platform, the virtual switch, Ceph OSDs, shared vCPUs; pinned servers get the
+rest. Layouts:
 
 - hcg: the platform has one core of node 0, 6 GiB there and 2 GiB on each NUMA
   node, as in HPE Helion Carrier Grade

@@ -48,10 +48,8 @@ examples:
 {base.EXIT_CODES}"""
 
 _FACTS_EPILOG = """\
-Nova does not know CPUs in none of its sets, such as those of the platform or
-the virtual switch. With --facts, a file of DIR named HOST.json or HOST tells
-all CPUs of that host: what lscpu, virsh or Ironic say of it, as host profile
-reads it. A host whose file contradicts Nova is shown without it."""
+A file of --facts is what lscpu, virsh or Ironic say of the host, as "host
+profile" reads it. One that contradicts Nova is left out."""
 
 _SHOW_EPILOG = f"""\
 For each core, the CPUs and what uses them: a vCPU of a server, the emulator
@@ -163,7 +161,6 @@ class _WithFacts:
 
 
 def fact_files(folder: str | None) -> dict[str, str] | None:
-    """Return the files of a folder, by name; None without a folder."""
     if folder is None:
         return None
     try:

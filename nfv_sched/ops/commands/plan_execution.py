@@ -97,6 +97,8 @@ class RunMixin:
 
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
         """Check that somebody can be asked, if that is needed."""
+        if parsed_args.dry_run and parsed_args.replan:
+            raise errors.UsageError('either --dry-run or --replan')
         if not (parsed_args.dry_run or parsed_args.yes
                 or self.app.stdin.isatty()):
             raise errors.UsageError(
@@ -111,9 +113,11 @@ class RunMixin:
                 'see "plan run"']))
 
     def carry_out(self, parsed_args: argparse.Namespace,
-                  saved: plan_file.SavedPlan) -> int:
+                  saved: plan_file.SavedPlan,
+                  cloud: snapshot.Cloud | None = None) -> int:
         """Carry out a plan, and print what is done; return the exit code.
 
+        :param cloud: of a file, on which the moves are only tried
         :raises CloudUnreadError: if the plan, the journal or an API cannot be
             used
         """
@@ -136,6 +140,8 @@ class RunMixin:
             stack.enter_context(_on_signal(
                 signal.default_int_handler, signal.SIGTERM))
             execution.print_plan()
+            if cloud is not None:
+                return execution.simulate(cloud)
             connection = stack.enter_context(
                 source.connection(self, parsed_args))
             if connection.session.timeout is None:
@@ -221,6 +227,17 @@ class _Execution:
         for problem in problems:
             self._print_error(problem)
         return bool(problems)
+
+    def simulate(self, cloud: snapshot.Cloud) -> int:
+        from nfv_sched.ops.model import trial
+        problem = trial.problem(cloud, self._journal.left(self._saved.plan))
+        if problem:
+            self._print_error(problem)
+            self._print(_CHANGED)
+            return base.FINDINGS
+        self._print('Nothing was changed: --dry-run. The moves were made in '
+                    f'the simulator, in the cloud as of {cloud.taken}.')
+        return 0
 
     def compare(self, connection: ty.Any) -> int:
         run = self._run_of(connection)

@@ -34,11 +34,8 @@ With --replan, after a failure or if the cloud is not as the plan says, the
 rest is planned again, and carried out; it takes the place of FILE. For servers
 it needs Nova's databases, or --from.
 
-It needs an account with the role admin: that of the OS_* variables or of
---os-cloud.
-
 examples:
-  nfv-sched plan run drain.json --dry-run
+  nfv-sched plan run drain.json --dry-run --from cloud.json.gz
   nfv-sched plan run drain.json --yes --parallel 2 --enable-after --replan 3
   nfv-sched plan run drain.json --from https://ctl1.example.org:9181
 
@@ -71,16 +68,14 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         parser.add_argument(
             '--from', dest='source', metavar='URL',
             help='the https URL of "snapshot serve", in place of Nova\'s '
-                 'databases: for --replan, and to check strict policies')
+                 'databases: for --replan, and to check strict policies; with '
+                 '--dry-run also a snapshot, without an account')
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        if parsed_args.source is not None and not source.is_url(
-                parsed_args.source):
+        if _is_file(parsed_args.source) and not parsed_args.dry_run:
             raise errors.UsageError(
                 '--from needs the https URL of "snapshot serve": a file does '
                 'not show the cloud as it is after the moves')
-        if parsed_args.dry_run and parsed_args.replan:
-            raise errors.UsageError('either --dry-run or --replan')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         saved = plan_file.read(parsed_args.file, parsed_args.round)
@@ -90,7 +85,13 @@ class RunPlan(plan_execution.RunMixin, base.Command):
         if parsed_args.enable_after and (plan.round or not plan.closed_hosts):
             raise errors.UsageError(plan_execution.NO_ENABLE)
         self.check_terminal(parsed_args)
-        return self.carry_out(parsed_args, saved)
+        cloud = None
+        if _is_file(parsed_args.source):
+            if saved.is_of_agents:
+                raise errors.UsageError(
+                    '--dry-run --from FILE is for plans that move servers')
+            cloud = source.load(parsed_args.source, parsed_args.config_file)
+        return self.carry_out(parsed_args, saved, cloud)
 
     def cloud_again(self, parsed_args: argparse.Namespace,
                     saved: plan_file.SavedPlan) -> snapshot.Cloud:
@@ -104,6 +105,10 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             cloud = self.current_cloud(parsed_args)
         self.unread = list(map(str, cloud.missing))
         return cloud
+
+
+def _is_file(path: str | None) -> bool:
+    return path is not None and not source.is_url(path)
 
 
 def _check_earlier_rounds(saved: plan_file.SavedPlan) -> None:

@@ -36,6 +36,9 @@ from nfv_sched.ops.simulator import progress
 _ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
 
 MOVES_HELP = """\
+Nothing is moved without --run. Before a plan is shown, it is carried out in
+the simulator by Nova's own scheduler and claims.
+
 "plan run" carries out a plan that --save has written; --run does so at once,
 after it has shown the plan and asked. -f commands: only the commands that
 begin the moves; who runs them waits, and confirms cold migrations.
@@ -132,7 +135,8 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             '--run', action='store_true',
             help='with --save: carry the plan out, too, as "plan run" does, '
                  'with the account of the OS_* variables or of --os-cloud')
-        self.add_run_options(parser, 'with --run: ')
+        self.add_run_options(
+            parser.add_argument_group(base.RUN_GROUP), 'with --run: ')
         if self.migrates:
             kinds = parser.add_mutually_exclusive_group()
             kinds.add_argument(
@@ -187,8 +191,6 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             raise errors.UsageError(
                 '--replan is not for --from: the file does not show the '
                 'cloud as it is after a failure')
-        if parsed_args.dry_run and parsed_args.replan:
-            raise errors.UsageError('either --dry-run or --replan')
         self.check_terminal(parsed_args)
 
     def make_plan(self, parsed_args: argparse.Namespace,

@@ -12,9 +12,7 @@ from nfv_sched.ops.commands import source
 
 _PROOF = """\
 A solver finds the moves, and says what no moves exceed, if it can prove that
-in time. Nothing is moved without --run. Before a plan is shown, it is carried
-out in the simulator. No policy of a server, or of its server group, is
-satisfied less than before.
+in time. No policy of a server, or of its server group, is satisfied less.
 """
 
 

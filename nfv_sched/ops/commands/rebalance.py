@@ -23,6 +23,7 @@ any agent has after a move.
 
 HA and distributed routers are not moved, nor routers whose networks Neutron
 does not show. Routers of ML2/OVN are only counted: OVN itself places them.
+Nothing is moved without --run.
 
 With --api only Neutron is read, with an account that has the role admin.
 A router is interrupted while it is moved. With -f commands there are two
@@ -41,10 +42,7 @@ _AGENTS = {None: 'DHCP or routers', snapshot.DHCP: 'DHCP',
 
 
 class RebalanceAgent(planning.MovePlanCommand):
-    """Plan an even distribution of DHCP servers and routers over agents.
-
-    Nothing is moved without --run. Each plan has been tried, step by step.
-    """
+    """Plan an even distribution of DHCP servers and routers over agents."""
 
     epilog = _EPILOG
     migrates = False

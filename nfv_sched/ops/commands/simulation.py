@@ -60,13 +60,11 @@ class RunSimulation(base.Lister):
 
     CLOUD is a YAML file with hosts, flavors, networks and steps: boots,
     deletes and moves, with expectations. The output shows the host, host NUMA
-    nodes and pinned CPUs of each server, or why it was refused. No service,
-    database or network is needed. For several files there is one line each,
-    about their expectations.
+    nodes and pinned CPUs of each server, or why it was refused; of several
+    files, a line each. No service, database or network is needed.
 
-    With --from, the simulation starts from a snapshot. CLOUD then has steps,
-    and flavors and other things that they need. Only the servers and hosts of
-    the steps are shown.
+    With --from, CLOUD has steps, flavors and other things that they need. Only
+    the servers and hosts of the steps are shown.
     """
 
     epilog = _EPILOG
@@ -80,8 +78,7 @@ class RunSimulation(base.Lister):
         what = parser.add_mutually_exclusive_group()
         what.add_argument(
             'clouds', nargs='*', default=[], metavar='CLOUD',
-            help='cloud file in YAML; for several, only whether their '
-                 'expectations are met is shown')
+            help='cloud file; of several, whether expectations are met')
         what.add_argument(
             '--example', metavar='NAME',
             help='run an example that comes with nfv-sched')
@@ -100,7 +97,7 @@ class RunSimulation(base.Lister):
                  'numa_nodes (default: 1), group and its policy (default: '
                  'soft-anti-affinity); only arrival, vcpus and memory are '
                  'needed; with --from, CLOUD is not')
-        changes.add_changes(parser)
+        changes.add_changes(parser.add_argument_group('the cloud'))
         parser.add_argument(
             '--show', choices=[*_ALL, 'requests', *_SECTIONS],
             help='servers at the end, used resources of the hosts, their '

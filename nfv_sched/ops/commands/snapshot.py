@@ -32,10 +32,8 @@ could; 2 if the command line is wrong.
 class SaveSnapshot(base.Command):
     """Save the cloud as it is now to a file.
 
-    The file has hosts with NUMA nodes, devices, state and resource providers;
-    servers with flavor, CPUs, devices, ports and allocations; flavors,
-    aggregates, server groups, and the options that decide where servers go.
-    It is compressed JSON. Other commands read it with --from.
+    The file has hosts, servers, flavors, aggregates, server groups, and the
+    options that decide where servers go. It is compressed JSON.
     """
 
     epilog = _EPILOG

@@ -62,9 +62,9 @@ class Source:
         group.add_argument(
             '--from', dest='source', metavar='FILE',
             help='a snapshot, the https URL of "snapshot serve", a cloud file '
-                 'of the simulator, or the name of an example; without it, '
-                 'the cloud of --config-file is read; with it, --config-file '
-                 'says which filters and weighers the file may name')
+                 'of the simulator, or the name of an example (default: the '
+                 'cloud of --config-file, which otherwise says what filters '
+                 'and weighers the file may name)')
         base.add_configuration(group)
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(
@@ -81,7 +81,6 @@ class Source:
             changes.add_changes(group)
 
     def usage(self, in_client: bool) -> list[tuple[str, str]]:
-        """Return the options that choose a cloud, each with its meaning."""
         options = [(
             '--from FILE', 'a snapshot ("snapshot save", "snapshot serve") or '
             'a cloud file; to try it: --from telco')]

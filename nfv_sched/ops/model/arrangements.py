@@ -150,7 +150,6 @@ class Positions:
         return self._guests[key]
 
     def host_id(self, name: str | None) -> str | None:
-        """Return the UUID of the compute node of a host; None if unknown."""
         host = self.of_name.get(name or '')
         return None if host is None else host.uuid
 
@@ -365,7 +364,6 @@ class Positions:
         return self._members.get(uuid)
 
     def policy(self, uuid: str) -> str:
-        """Return the policy of a server's group; empty without a group."""
         group = self._members.get(uuid)
         return '' if group is None else group.policy
 

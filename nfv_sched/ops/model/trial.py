@@ -80,6 +80,25 @@ def run(cloud: snapshot.Cloud, positions: arrangements.Positions,
     return (_after(cloud, state, moves) if failed is None else cloud), failed
 
 
+def problem(cloud: snapshot.Cloud, moves: Sequence[values.Move]) -> str:
+    """Return why moves of servers cannot be made; empty if they can."""
+    with start.started(cloud) as state:
+        positions = arrangements.Positions(cloud, state)
+        places = {uuid: server.host
+                  for uuid, server in positions.servers.items()}
+        for move in moves:
+            if places.get(move.id) != move.source:
+                return f'{move.name} is not on {move.source}'
+            if move.destination and move.destination not in positions.hosts:
+                return f'there is no host {move.destination}'
+            if obstacle := positions.why_not(
+                    movable.MoveKind(move.kind), move.id):
+                return f'{move.name}: {obstacle.text}'
+            places[move.id] = move.destination
+        _cloud, failed = run(cloud, positions, moves)
+    return '' if failed is None else failed.text(moves[failed.done])
+
+
 def hosts_of(moves: Iterable[values.Move]) -> set[str]:
     return {name for move in moves for name in (move.source, move.destination)}
 

@@ -236,7 +236,6 @@ def unfinished(connection: _Connection, uuids: Iterable[str]) -> Iterator[str]:
 
 def _servers(connection: _Connection,
              uuids: Iterable[str]) -> Iterator[Mapping]:
-    """Yield servers, without those that have been deleted."""
     for uuid in uuids:
         server = _found(connection, 'compute', f'/servers/{uuid}', 'server')
         if server is not None:
@@ -416,7 +415,6 @@ def _migrations(connection: _Connection, move: values.Move) -> list[Mapping]:
 
 def _server_actions(connection: _Connection,
                     move: values.Move) -> list[Mapping]:
-    """Return the actions of the kind of a move, the newest first."""
     return [row for row in _read(
         connection, 'compute', f'/servers/{move.id}/os-instance-actions',
         'instanceActions') if row['action'] in _ACTION_NAMES[move.kind]]

@@ -199,14 +199,12 @@ class MoveJournal:
         return self._state(move) == 'done'
 
     def has_begun(self, move: values.Move) -> bool:
-        """Return whether Nova or Neutron may be at a move."""
         return self._state(move) in ('asked', 'moving')
 
     def left(self, plan: values.MovePlan) -> list[values.Move]:
         return [move for move in plan.moves if not self.is_done(move)]
 
     def closes(self, plan: values.MovePlan) -> bool:
-        """Return whether hosts are to be disabled before the moves."""
         return bool(plan.closed_hosts and (self.left(plan) or not plan.moves))
 
     def listed(self, plan: values.MovePlan) -> Iterator[str]:
@@ -232,7 +230,6 @@ def _now() -> datetime.datetime:
 
 
 def _age(record: MoveRecord) -> float:
-    """Return for how many seconds there has been a record."""
     since = datetime.datetime.fromisoformat(record.time)
     # One of the future is old, too: the clock was set back.
     return abs((_now() - since).total_seconds())

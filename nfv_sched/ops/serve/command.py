@@ -3,6 +3,8 @@
 
 import argparse
 import contextlib
+import os
+import socket
 import ssl
 
 from nfv_sched.ops.cli import base
@@ -21,11 +23,8 @@ Each line of --auth-file is USER:HASH:ROLE, with HASH (bcrypt) as
 has this name. The role operator reads everything; reader, the default, an
 anonymized snapshot; metrics reads /metrics alone.
 
-Commands with --from https://... take USER:PASSWORD from NFV_SCHED_TOKEN or
-~/.netrc. NFV_SCHED_CACERT, NFV_SCHED_CERT and NFV_SCHED_KEY name files: the
-authorities of the server's certificate, a client certificate and its key.
-
 examples:
+  nfv-sched snapshot serve --from telco
   nfv-sched snapshot serve --listen 0.0.0.0:9181 --tls-cert pem --auth-file who
   nfv-sched host list --from https://controller1.example.org:9181
 
@@ -46,14 +45,15 @@ class ServeSnapshot(base.Command):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--listen', metavar='[ADDRESS]:PORT', type=service.address,
-            required=True,
-            help='where to listen (default ADDRESS: 127.0.0.1; 0.0.0.0 or '
-                 '[::] for all addresses); without --tls-cert only on '
-                 '127.0.0.1 or [::1]')
+            default=':9181',
+            help='where to listen (default: 127.0.0.1:9181; 0.0.0.0 or [::] '
+                 'for all addresses); without --tls-cert only on 127.0.0.1 or '
+                 '[::1]')
         parser.add_argument(
-            '--auth-file', metavar='FILE', required=True,
+            '--auth-file', metavar='FILE',
             help='who may read what: lines USER:HASH:ROLE, see below; only '
-                 'its owner and group may be able to read it')
+                 'its owner and group may be able to read it (default: with '
+                 '--from and without --tls-cert, all users of this machine)')
         service.add_options(parser, '')
         parser.add_argument(
             '--tls-client-ca', metavar='FILE',
@@ -69,6 +69,10 @@ class ServeSnapshot(base.Command):
             raise errors.UsageError(
                 f'--tls-cert needed: others can reach '
                 f'{parsed_args.listen[0]}')
+        if parsed_args.auth_file is None and (
+                parsed_args.source is None or parsed_args.tls_cert):
+            raise errors.UsageError(
+                '--auth-file is needed to serve HTTPS, or without --from')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         from nfv_sched.ops.serve.metrics import auth
@@ -76,9 +80,12 @@ class ServeSnapshot(base.Command):
         from nfv_sched.ops.serve.pages import worker
         from nfv_sched.ops.serve import publication
         tls = service.tls_context(parsed_args, ssl.CERT_OPTIONAL)
-        users = auth.read(parsed_args.auth_file)
+        users: publication.LocalUsers | auth.Users = publication.LocalUsers()
+        if parsed_args.auth_file is not None:
+            users = auth.read(parsed_args.auth_file)
+        name = os.path.basename(parsed_args.source or socket.gethostname())
         with contextlib.closing(worker.PageWorker(
-                parsed_args.config_file)) as pages:
+                parsed_args.config_file, name=name)) as pages:
             collection = collecting.Collection(
                 parsed_args, lambda cloud: published.publish(cloud))
             published = publication.Publication(

@@ -19,6 +19,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.serve.metrics import auth
 from nfv_sched.ops.serve.metrics import rendering
 from nfv_sched.ops.serve.metrics import server
+from nfv_sched.ops.serve.pages import html
 from nfv_sched.ops.serve.pages import worker
 
 LOG = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ SECONDS = 120.0
 RETRY_SECONDS = 10
 #: Seconds for which a client waits until others have got their pages.
 TURN_SECONDS = 10.0
+
+_NOT_READ = 'The cloud has not been read yet.'
 
 METRICS = '/metrics'
 HEALTH = '/healthz'
@@ -47,6 +50,23 @@ class PublishedSnapshot:
         return max(0.0, time.time() - self.taken)
 
 
+class LocalUsers:
+    """All users of this machine, who need no password."""
+
+    @staticmethod
+    def has_role(role: auth.Role) -> bool:
+        return role is auth.Role.OPERATOR
+
+    @staticmethod
+    def user(request: server.HTTPRequest) -> auth.User | server.Answer:
+        # A page of another site may have had its name moved to this machine.
+        host = request.headers.get('Host', '')
+        name = host.rpartition(':')[0] or host
+        if remote.is_loopback(name.strip('[]')):
+            return auth.User(b'', auth.Role.OPERATOR)
+        return server.problem(403, 'Only names of this machine are answered.')
+
+
 class Publication:
     """The latest snapshot, with its names and anonymized.
 
@@ -54,7 +74,7 @@ class Publication:
     :param render: takes an ``Accept`` header; returns content type and text
     """
 
-    def __init__(self, users: auth.Users,
+    def __init__(self, users: auth.Users | LocalUsers,
                  render: Callable[[str], tuple[str, bytes]],
                  pages: worker.PageWorker):
         self._users = users
@@ -104,10 +124,13 @@ class Publication:
         if request.path == remote.PATH:
             return _no_snapshot() if published is None else _answer(
                 published, request.headers.get('If-None-Match', ''))
+        if request.path == html.STYLESHEET:
+            return html.stylesheet()
         if not worker.is_page(request.path):
-            return server.problem(404)
+            return html.message(http.HTTPStatus.NOT_FOUND,
+                                'There is no such page.')
         if published is None:
-            return _no_snapshot()
+            return worker.busy_page(_NOT_READ)
         query: dict[str, str] = {}
         for key, value in urllib.parse.parse_qsl(request.query):
             query.setdefault(key, value)
@@ -128,8 +151,7 @@ def _packed(cloud: snapshot.Cloud) -> PublishedSnapshot:
         rendering.seconds(cloud.taken))
 
 
-def _no_snapshot(
-        text: str = 'The cloud has not been read yet.') -> server.Answer:
+def _no_snapshot(text: str = _NOT_READ) -> server.Answer:
     return server.problem(503, text, Retry_After=str(RETRY_SECONDS))
 
 

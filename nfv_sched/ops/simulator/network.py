@@ -159,7 +159,6 @@ class SimulatedNetwork:
                 for name in names or (demand.DEFAULT_GROUP,)]
 
     def add_unbound(self, server: servers.SimulatedServer) -> None:
-        """Add ports that a request names to Neutron, without a host."""
         for port in server.ports:
             self._note_groups(port.security_groups)
             if port.exists:
@@ -181,7 +180,6 @@ class SimulatedNetwork:
             self._publish(self.snapshot, keep_ledgers)
 
     def loads(self) -> dict[str, HostLoad]:
-        """Return each host's load by all servers, even if Neutron is down."""
         figures = self._read_figures()
         loads = {}
         for name, uuid in self._ledgers.items():

@@ -157,7 +157,6 @@ def guest_nodes(topology: objects.InstanceNUMATopology | None,
 
 
 def _names(state: states.State) -> dict[str, frozenset[str] | None]:
-    """Return all traits and resource classes, as fields of a snapshot."""
     service = state.placement
     providers = [provider for uuid, provider in service.providers.items()
                  if uuid not in state.network.added]

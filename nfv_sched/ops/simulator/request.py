@@ -36,7 +36,6 @@ def alias_specs(snapshot_server: snapshot.Server) -> dict[str, Specs]:
 
 def constraints(flavor: objects.Flavor, image_meta: objects.ImageMeta,
                 ) -> objects.InstanceNUMATopology | None:
-    """Return the NUMA topology that the API makes of flavor and image."""
     # Nova would make a set of all CPUs up to any number in the file.
     if (reason := flavors.unreadable(flavor.extra_specs)) is not None:
         raise servers.Refused(f'the flavor cannot be read: {reason}')
@@ -127,7 +126,6 @@ def create(state: states.State, server: servers.SimulatedServer,
 
 
 def _zone(state: states.State, boot_request: BootRequest) -> str | None:
-    """Return the availability zone of a request, as the API sets it."""
     if boot_request.stored:
         return boot_request.zone
     zone = boot_request.zone or nova_internals.CONF.default_schedule_zone
@@ -143,7 +141,6 @@ def _zone(state: states.State, boot_request: BootRequest) -> str | None:
 
 def new_instance(state: states.State, server: servers.SimulatedServer,
                  flavor: objects.Flavor) -> objects.Instance:
-    """Return the instance of a server with its ports, without resources."""
     return objects.Instance(
         id=len(state.servers), uuid=server.uuid, display_name=server.name,
         project_id=server.project, user_id=state.context.user_id, host=None,
@@ -204,7 +201,6 @@ def describe(state: states.State, server: servers.SimulatedServer,
 
 
 def stored(server: servers.SimulatedServer) -> objects.RequestSpec:
-    """Return a copy of the request that Nova has stored for a server."""
     if server.spec is None:
         raise servers.Refused(server.unknown or '')
     return server.spec.obj_clone()
@@ -212,7 +208,6 @@ def stored(server: servers.SimulatedServer) -> objects.RequestSpec:
 
 def plugs(state: states.State, networks: Sequence[str],
           security_groups: tuple[str, ...]) -> tuple[scenario.Plug, ...]:
-    """Return requested ports, one on each network, by names of networks."""
     groups = state.network.security_groups(security_groups)
     return tuple((state.scenario.networks[name], groups) for name in networks)
 

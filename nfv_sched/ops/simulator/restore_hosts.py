@@ -186,7 +186,6 @@ def _spec_tags(tags: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
-    """Return the pools of devices, including those without a free device."""
     pools: dict[tuple, list[snapshot.Device]] = {}
     for device in devices:
         if device.tags:
@@ -205,7 +204,6 @@ def _pools(devices: Iterable[snapshot.Device]) -> objects.PciDevicePoolList:
 
 def _new_tracker(node: objects.ComputeNode,
                  record: snapshot.Host) -> nova_internals.PCITracker:
-    """Make a PCI tracker, and report the devices for the first time."""
     # All devices on a bus have the same tags.
     specs = {device.address.rpartition(':')[0]: device.tags
              for device in record.devices}
@@ -228,7 +226,6 @@ def _reported(device: snapshot.Device) -> dict[str, ty.Any]:
 
 
 def _identity(device: snapshot.Device) -> dict[str, ty.Any]:
-    """Return the fields that a report and Nova's table have alike."""
     return {
         'dev_id': 'pci_' + device.address.translate(_UNDERSCORES),
         'address': device.address, 'vendor_id': device.vendor,

@@ -72,7 +72,6 @@ class State:
             self.manager, self.placement, self.network)
 
     def present_members(self, group: str) -> list[servers.SimulatedServer]:
-        """Return the members of a server group that are not deleted."""
         members = map(self.servers.__getitem__, self.groups.get(group, ()))
         return [each for each in members if each.status != servers.DELETED]
 

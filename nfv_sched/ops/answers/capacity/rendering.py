@@ -89,7 +89,6 @@ def _quota(resource: str, field: str, fit: document.FlavorFit) -> int | None:
 def shared_limits(
     hosts: Sequence[counting.HostFit],
 ) -> tuple[counting.HostLimit, ...]:
-    """Return the limits that all of several hosts have, at one moment."""
     if len(hosts) < 2 or len({each.fits for each in hosts}) > 1:
         return ()
     return tuple([each for each in hosts[0].limits

@@ -175,7 +175,6 @@ def _fits_without(cloud: snapshot.Cloud, requested: request.BootRequest,
 
 
 def own_ports(subject: subjects.ExplainSubject) -> list[str]:
-    """Return the options with which commands assume a server's own ports."""
     if subject.server is None or not subject.requested.ports:
         return []
     return ['--like', subject.server.uuid]

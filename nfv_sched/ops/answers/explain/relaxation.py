@@ -441,6 +441,5 @@ def _has_topology(vcpus: int, requested: request.BootRequest) -> bool:
 
 
 def _positive(text: str) -> int | None:
-    """Return the number in a text; None if it is none, or 0."""
     return (int(text) or None) if (
         text.isdecimal() and len(text) < 20) else None

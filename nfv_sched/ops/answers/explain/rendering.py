@@ -41,7 +41,6 @@ COLUMNS = (
 def best_first(
     explanation: document.Explained, hosts: Iterable[document.HostVerdict],
 ) -> list[document.HostVerdict]:
-    """Return hosts with the best first, then the nearest."""
     nearest = explanation.nearest
     return sorted(hosts, key=lambda host: (
         host.rank is None, host.rank or 0,
@@ -53,7 +52,6 @@ def text(explanation: document.Explained,
          hosts: Sequence[document.HostVerdict], most: int | None = SHOWN,
          details: bool = False,
          all_filters: bool = False) -> list[tables.Part]:
-    """Return the sections as one text, with a blank line between them."""
     return [part for _title, section in sections(
         explanation, hosts, most, details, all_filters)
         for part in ('', *section)][1:]

@@ -241,6 +241,8 @@ class ServerOnHost:
     remote: tuple[str, ...]
     #: its name without control characters, unique on the host
     label: str = documents.internal()
+    #: whether something that it wants nearby is remote
+    lacks_nearby: bool = documents.internal(default=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

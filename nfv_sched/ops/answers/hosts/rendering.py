@@ -161,7 +161,6 @@ def networks_near(host: document.HostDetails) -> list[str]:
 
 
 def groups(host: document.HostDetails) -> list[tuple[str, list[str]]]:
-    """Return what a host belongs to: labels, and the names for each."""
     zone, aggregates = host.availability_zone, sorted(host.aggregates)
     networks = [name if physnet is None else f'{name} ({physnet})'
                 for name, physnet in host.networks]

@@ -8,6 +8,7 @@ import types
 
 from nfv_sched.base import conf
 from nfv_sched.base import cpu_spec
+from nfv_sched.base import extra_specs
 from nfv_sched.fit.rules import place
 from nfv_sched.limits import decide
 from nfv_sched.limits import names as ledger_names
@@ -67,7 +68,6 @@ def free_ports(cloud: snapshot.Cloud) -> dict[str, int]:
 
 
 def titles(hosts: Sequence[snapshot.Host]) -> dict[str, str]:
-    """Return a unique name for each host of a cloud, by UUID."""
     same: dict[str, list[snapshot.Host]] = {}
     for host in hosts:
         same.setdefault(host.name, []).append(host)
@@ -293,14 +293,20 @@ def server_on_host(server: snapshot.Server, host: snapshot.Host, label: str,
                    switch: frozenset[int]) -> document.ServerOnHost:
     """Return a server on a host; ``switch`` is empty if not reported."""
     parts = _parts(server.nodes or ())
+    own = {part.node for part in parts}
+    wants_switch = extra_specs.parse(
+        server.flavor.extra_specs, server.image).vswitch or any(
+            port.vnic_type in _ON_SWITCH and port.physnet is not None
+            for port in server.ports or ())
     return document.ServerOnHost(
         server=server.name, server_id=server.uuid, label=label,
         project_id=server.project or None, flavor=server.flavor.name,
         flavor_id=server.flavor.id or None, state=server.state,
         vcpus=server.flavor.vcpus, memory_mib=server.flavor.memory,
         numa_nodes=parts, remote=tuple(_remote(
-            server, host, {part.node for part in parts},
-            switch)) if parts else ())
+            server, host, own, switch)) if parts else (),
+        lacks_nearby=bool(parts and _remote(
+            server, host, own, switch if wants_switch else frozenset())))
 
 
 def _parts(nodes: Sequence[snapshot.GuestNode],

@@ -101,7 +101,6 @@ class FailoverAnalysis:
             nova_scheduler.CONF.filter_scheduler.enabled_filters)
 
     def losses(self, lost: Sequence[str]) -> Iterator[document.LostHost]:
-        """Yield the effect of losing hosts, given by their names, at once."""
         positions = self._positions
         guests = sorted(
             (uuid for name in lost for uuid in positions.on_host[name]
@@ -131,7 +130,6 @@ class FailoverAnalysis:
     def _find_stranded(
         self, guests: Iterable[str], lost: frozenset[str],
     ) -> dict[str, movable.MoveObstacle | None]:
-        """Return the servers that find no host, as :meth:`tried` does."""
         reasons: dict[str, movable.MoveObstacle | None] = {}
         going: list[str] = []
         unsure = 0

@@ -128,7 +128,6 @@ class _Rolling:
     def _plans_of_round(
         self, plans: tuple[document.Drain, ...],
     ) -> tuple[document.Drain, ...]:
-        """Return the plans of a round; its hosts are back then."""
         emptied = {each.host for each in plans}
         for host in emptied:
             del self._waiting[host]

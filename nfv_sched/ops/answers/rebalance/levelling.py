@@ -179,7 +179,6 @@ class _Planner:
         return document.Spread(most=order[-1][0], fewest=order[0][0])
 
     def _load(self, agent: snapshot.NetworkAgent) -> tuple[int, int]:
-        """Return the number of services of an agent, and of their ports."""
         return len(self._services_of[agent.id]), self._ports[agent.id]
 
     def _entry(self, agent: snapshot.NetworkAgent) -> _Entry:
@@ -255,7 +254,6 @@ class _Planner:
             yield from names
 
     def _fits(self, name: str, agent: snapshot.NetworkAgent) -> bool:
-        """Return whether an agent in use can ever take a service."""
         service = self._services[name]
         key = agent.id, _requirements_of(service)
         if key not in self._fit:
@@ -263,7 +261,6 @@ class _Planner:
         return self._fit[key]
 
     def _can_take(self, name: str, agent: snapshot.NetworkAgent) -> bool:
-        """Return whether an agent in use can take a service now."""
         return (self._fits(name, agent)
                 and name not in self._services_of[agent.id]
                 and (name, agent.id) not in self._moved_from

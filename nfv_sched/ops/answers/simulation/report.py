@@ -300,7 +300,6 @@ def _sum(nodes: Sequence[document.SimulatedNode],
 
 def network_loads(result: engine.SimulationResult,
                   full: bool = False) -> ReportTable:
-    """Return the load of each host; of groups the lowest and highest."""
     def span(title: str, field: str, is_detail: bool = False) -> tables.Column:
         return _column(title, field, functools.partial(_span, field),
                        is_detail)

@@ -76,7 +76,6 @@ def loads_steps(text: str, path: str, cloud: snapshot.Cloud,
 
 def load(path: str, defaults: scenarios.Defaults = scenarios.DEFAULTS,
          check_extra_spec: _Check = _accept) -> scenarios.Scenario:
-    """Read a cloud and its steps from a YAML file; see :func:`loads`."""
     return loads(cloud_text.read(path), path, defaults, check_extra_spec)
 
 
@@ -283,7 +282,6 @@ class _Steps:
         return targets
 
     def _servers_named(self, path: problems.Path, name: str) -> list[str]:
-        """Return the unique names of the servers with a name, or UUID."""
         servers = [each for each in self._meant.get(name, ())
                    if each in self._servers]
         if len(servers) > 1:
@@ -316,7 +314,6 @@ class _Steps:
             self._networks[network].vnic_type not in (None, 'normal'))
 
     def _check(self, path: problems.Path, step: actions.Step) -> None:
-        """Check keys of a step that exclude each other."""
         match step:
             case actions.Boot():
                 for i, name in enumerate(step.networks):

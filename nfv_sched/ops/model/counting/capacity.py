@@ -193,7 +193,6 @@ def counting_on(cloud: snapshot.Cloud, new: NewServers = NewServers(),
 
 
 def has_figures(cloud: snapshot.Cloud) -> bool:
-    """Return whether used ports and rules of hosts are known."""
     return any(host.network is not None for host in cloud.hosts)
 
 

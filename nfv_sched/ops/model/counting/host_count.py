@@ -57,7 +57,6 @@ class GuestRequest:
     limits_lost: bool = False  #: whether the limits do not reach the claim
 
     def is_near_networks(self, host: topology.HostTopology) -> bool:
-        """Return whether networks restrict the NUMA cells of the server."""
         request = self.request
         return bool(request.tunneled and host.tunnel or
                     not request.physnets.isdisjoint(host.labels))

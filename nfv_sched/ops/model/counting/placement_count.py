@@ -107,7 +107,6 @@ class Grants:
         return not any(query.groups for query in self.queries)
 
     def for_host(self, root: str) -> Granted:
-        """Return how many servers a host is granted one after the other."""
         counts: list[int] = []
         allocations: dict[str, dict[str, int]] = {}
         try:

@@ -421,7 +421,6 @@ def _options(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _physnets(cloud: snapshot.Cloud) -> set[str]:
-    """Return all physical networks that a snapshot names anywhere."""
     names: set[str | None] = {
         name for host in cloud.hosts for node in host.nodes or ()
         for name in node.physnets}

@@ -86,7 +86,6 @@ def server(cloud: snapshot.Cloud, state: states.State, name: str,
 
 
 def find(cloud: snapshot.Cloud, name: str) -> snapshot.Server:
-    """Return a server by UUID, or by a name that no other server has."""
     return _named('server', name, cloud.servers)
 
 

@@ -26,6 +26,7 @@ _LONG = 40
 #: Path -> title of each page that all others link to.
 TITLES: Mapping[str, str] = {
     '/': 'Hosts', '/capacity': 'Capacity', '/servers': 'Servers',
+    '/flavors': 'Flavors', '/failover': 'Failover', '/drain': 'Drain',
     '/audit': 'Audit', '/agents': 'Agents'}
 
 #: Headers of pages that differ from those of other answers.  The bars in the
@@ -54,6 +55,7 @@ def templates() -> jinja2.Environment:
     environment.tests.update(
         link=lambda cell: isinstance(cell, PageLink), long=lambda lines: any(
             len(word) > _LONG for line in lines for word in line.split()),
+        short=lambda lines: all(len(line) <= _LONG for line in lines),
         table=lambda part: isinstance(part, tables.Table),
         line=lambda part: isinstance(part, tables.Line))
     return environment
@@ -83,8 +85,9 @@ def message(status: http.HTTPStatus, text: str,
     headers = dict(HEADERS)
     if again is not None:
         headers |= {'Retry-After': str(again), 'Refresh': str(again)}
-    return page('message.html', status, headers, title=status.phrase,
-                current='', text=text)
+    return page(
+        'message.html', status, headers, current='', text=text,
+        title=status.phrase if again is None else 'Please wait')
 
 
 @functools.cache

@@ -10,10 +10,9 @@ import functools
 import http
 import shlex
 import time
+import types
 import typing as ty
 import urllib.parse
-
-import markupsafe
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.audit import all_checks
@@ -33,6 +32,7 @@ from nfv_sched.ops.answers.rebalance import document as rebalance_document
 from nfv_sched.ops.answers.rebalance import freed_capacity
 from nfv_sched.ops.answers.rebalance import levelling
 from nfv_sched.ops.answers.rebalance import rendering as rebalance_rendering
+from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import problems
@@ -51,10 +51,15 @@ CALCULATION_SECONDS = 10.0
 TRY_SECONDS = 5.0
 
 _HOSTS, _SERVERS, _FINDINGS = 50, 200, 200  # on one page
-_MISSING = 10
 _MOST_EXPLAINED = 32
 _LONGEST = 200  # characters of what is searched for
 _OLD = 3600  # seconds
+
+#: Path -> the command whose text for people it shows.
+_COMMANDS = {
+    '/failover': ('cloud', 'failover'),
+    '/flavors': ('flavor', 'lint', '--all', '--hosts')}
+_DRAIN = ('host', 'drain', f'--seconds={TRY_SECONDS:.0f}', '--')
 
 _CAPACITY_COLUMNS = ('Flavor', 'Fits', 'Placement capacity',
                      'Hosts with capacity', 'Lost capacity by cause',
@@ -78,23 +83,23 @@ class ListPart(ty.Generic[_T]):
     previous: str | None  #: link to the page before; None if there is none
     next: str | None
 
-    @property
-    def last(self) -> int:
-        return self.first + len(self.items) - 1
-
 
 class SnapshotPages:
     """The pages of a snapshot, with what was calculated for them.
 
     Not for several threads at once: calculations set options of Nova in the
     whole process.
+
+    :param name: of the cloud, for the title of pages
     """
 
-    def __init__(self, cloud: snapshot.Cloud):
+    def __init__(self, cloud: snapshot.Cloud, name: str = ''):
         self._cloud = cloud
+        self._name = name
         self._capacities: dict[str, capacity.FlavorCapacity] = {}
         # Not a method's own cache, which would keep old snapshots.
         self._explained = functools.lru_cache(_MOST_EXPLAINED)(self._explain)
+        self._told = functools.lru_cache(_MOST_EXPLAINED)(self._tell)
 
     def respond(self, path: str, query: _Query,
                 age_seconds: float) -> server.Answer:
@@ -102,8 +107,6 @@ class SnapshotPages:
 
         :param query: first value of each key
         """
-        if path == html.STYLESHEET:
-            return html.stylesheet()
         query = {key: value[:_LONGEST] for key, value in query.items()}
         try:
             template, content = self._page(path)(query)
@@ -125,20 +128,18 @@ class SnapshotPages:
         if path.startswith('/servers/'):
             return functools.partial(
                 self._server, urllib.parse.unquote(path.split('/', 2)[2]))
+        if path in _COMMANDS:
+            return lambda _query: self._answer(_COMMANDS[path])
         return {'/': self._map, '/capacity': self._capacity,
                 '/servers': self._servers, '/audit': self._audit,
-                '/agents': self._agents}[path]
+                '/agents': self._agents, '/drain': self._drain}[path]
 
     def _frame(self, age_seconds: float) -> dict[str, ty.Any]:
         return {
-            'about': host_map.about(self._cloud),
+            'cloud': self._name, 'about': host_map.about(self._cloud),
             'age': explain_rendering.duration(max(int(age_seconds), 0)),
-            'old': markupsafe.Markup(
-                ' class="old"' if age_seconds >= _OLD else ''),
-            'missing': list(map(str, self._cloud.missing)), 'most': _MISSING,
-            'here': markupsafe.Markup(' aria-current="page"'),
-            'number': markupsafe.Markup(' class="number"'),
-            'long': markupsafe.Markup(' class="long"')}
+            'is_old': age_seconds >= _OLD,
+            'missing': list(map(str, self._cloud.missing))}
 
     @functools.cached_property
     def _views(self) -> list[host_document.HostDetails]:
@@ -319,6 +320,26 @@ class SnapshotPages:
                 for each in plan.plans for agent in each.agents]),
             'command': 'nfv-sched agent rebalance'}
 
+    def _drain(self, query: _Query) -> _Content:
+        if not (host := query.get('show', '')):
+            return 'drain.html', {'hosts': self._views}
+        return self._answer((*_DRAIN, host), title=f'To empty {host}')
+
+    def _answer(self, words: tuple[str, ...], **content: str) -> _Content:
+        return 'answer.html', {
+            'parts': self._told(words),
+            'notes': [*source.not_simulated(self._cloud)],
+            'command': shlex.join(('nfv-sched', *words)), **content}
+
+    def _tell(self, words: Sequence[str]) -> Sequence[tables.Part]:
+        """Return what a command says of this cloud."""
+        factory, _name, options = (
+            base.NFVSched().command_manager.find_command(list(words)))
+        command = factory(None, None)
+        parsed_args = command.get_parser('').parse_args(options)
+        command.cloud = types.SimpleNamespace(read=lambda *_args: self._cloud)
+        return command.report(parsed_args).text
+
 
 def _names(host: host_document.HostDetails) -> str:
     return '\n'.join([
@@ -353,7 +374,6 @@ def _server(uuid: str, name: str | None) -> html.PageLink:
 
 def _part(items: Sequence[_T], size: int, path: str,
           query: _Query) -> ListPart[_T]:
-    """Return the part of a list, ``size`` items at most, for a query."""
     pages = max(-(-len(items) // size), 1)
     text = query.get('page', '')
     number = min(max(int(text), 1), pages) if (

@@ -56,8 +56,9 @@ class PageWorker:
     """
 
     def __init__(self, config_files: Sequence[str] = (),
-                 limit: float = LIMIT_SECONDS):
+                 limit: float = LIMIT_SECONDS, name: str = ''):
         self._config_files = tuple(config_files)
+        self._name = name
         self._limit = limit
         self._process: ty.Any = None
         self._connection: ty.Any = None
@@ -89,7 +90,6 @@ class PageWorker:
             'This page takes too long, or too much memory, to calculate.')
 
     def close(self) -> None:
-        """End the process; no page is made after that."""
         self._closed = True
         if (process := self._process) is not None:
             process.terminate()
@@ -131,7 +131,8 @@ class PageWorker:
         context = multiprocessing.get_context('spawn')
         self._connection, other = context.Pipe()
         self._process = context.Process(
-            target=_serve, args=(other, self._config_files, self._limit),
+            target=_serve,
+            args=(other, self._config_files, self._limit, self._name),
             daemon=True, name='nfv-sched pages')
         self._process.start()
         other.close()
@@ -193,8 +194,7 @@ def parse(answer: bytes) -> server.Answer:
 
 
 def is_page(path: str) -> bool:
-    return path in (*html.TITLES, html.STYLESHEET) or (
-        path.startswith('/servers/'))
+    return path in html.TITLES or path.startswith('/servers/')
 
 
 def busy_page(text: str) -> server.Answer:
@@ -204,7 +204,7 @@ def busy_page(text: str) -> server.Answer:
 
 @quiet.warnings_ignored()
 def _serve(connection: mp_connection.Connection,
-           config_files: Sequence[str], limit: float) -> None:
+           config_files: Sequence[str], limit: float, name: str) -> None:
     """Make pages until the other end of the connection is closed."""
     # Ctrl-C in a terminal is for the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -234,7 +234,7 @@ def _serve(connection: mp_connection.Connection,
                 if len(sites) >= _CLOUDS:
                     sites.pop(next(iter(sites)))
                 sites[version] = views.SnapshotPages(source.load(
-                    'snapshot', config_files, content=content))
+                    'snapshot', config_files, content=content), name)
             sites[version] = site = sites.pop(version)
             page = site.respond(path, query, age_seconds)
         except Exception as exc:

@@ -282,7 +282,6 @@ class PlacementModel:
             else provider.inventories)}
 
     def finds(self, root: str, query: Query) -> bool:
-        """Return whether a query, without its limit, finds a host."""
         return (not query.unsupported and not self.refusal(query) and
                 self.first_candidate(root, query) is not None)
 

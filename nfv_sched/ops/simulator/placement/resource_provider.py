@@ -50,7 +50,6 @@ class ResourceProvider(snapshot.Provider):
             'parent_provider_uuid': self.parent}
 
     def allows(self, amounts: Mapping[str, int]) -> bool:
-        """Return whether all the amounts can be allocated together."""
         return all(
             name in self.inventories and self.inventories[name].allows(amount)
             and amount <= self.free(name) for name, amount in amounts.items())

@@ -84,7 +84,6 @@ _LONGEST_KEY = 255
 
 
 def findings(subject: values.LintSubject) -> list[document.FlavorFinding]:
-    """Return the findings of all rules about a flavor, errors first."""
     results: list[document.FlavorFinding] = []
     for name, find in RULES.items():
         errors = {each.key for each in results

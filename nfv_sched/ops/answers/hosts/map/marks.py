@@ -36,7 +36,7 @@ class Sign(ty.NamedTuple):
     #: the colour: ``0`` and so on for servers, else ``e``, ``i``, ``u``,
     #: ``x``, ``s``, ``f``, ``n``
     kind: str
-    #: True if a device or network of its server is near another NUMA node
+    #: True if what its server wants nearby is near another NUMA node
     remote: bool = False
 
 
@@ -52,13 +52,12 @@ def key(has_others: bool) -> list[tuple[str, str, str]]:
 
 
 def of_host(host: document.HostDetails) -> dict[str, Sign]:
-    """Return the mark of each server, by UUID."""
     pinned = [server.server_id for server in host.servers
               if any(part.pinned_vcpus for part in server.numa_nodes)]
     numbers = {uuid: number for number, uuid in enumerate(pinned)}
     return {server.server_id: Sign(
         _letters(numbers.get(server.server_id, -1)),
-        str(numbers.get(server.server_id, 0) % COLOURS), bool(server.remote))
+        str(numbers.get(server.server_id, 0) % COLOURS), server.lacks_nearby)
         for server in host.servers}
 
 

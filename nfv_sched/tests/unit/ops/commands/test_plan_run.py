@@ -135,6 +135,21 @@ class PlanRunTestCase(base.CommandTestCase):
 
 class PlanRunTest(PlanRunTestCase):
 
+    def test_on_a_file(self):
+        self.run_command('host', 'drain', 'compute-1', '--from', 'telco',
+                         '--save', self.path)
+        args = ('--dry-run', '--from', 'telco')
+        self.assertIn('were made in the simulator', self.carry_out(*args)[0])
+        plan = self.document()
+        for place, text in (('source', 'fw-1 is not on compute-2'),
+                            ('destination', 'fw-1 to compute-2: ')):
+            self.write({**plan, 'servers': [
+                {**each, place: 'compute-2'} if each['server'] == 'fw-1'
+                else each for each in plan['servers']]})
+            self.assertIn(f'error: {text}', self.carry_out(*args, code=3)[1])
+        self.refused('--from needs the https URL', 'plan', 'run', self.path,
+                     '--from', 'telco')
+
     def test_all(self):
         self.plan('a live two', 'b cold three', 'c live two')
         out, err = self.carry_out()

@@ -433,8 +433,20 @@ class AnswerTest(ServeTestCase):
 
     def test_pages_need_a_snapshot(self):
         self.start(None)
-        self.assertEqual(503, self.ask('/', authorization('bob')).status)
-        self.assertEqual(404, self.ask('/x', authorization('bob')).status)
+        for path, status in (('/', 503), ('/x', 404), ('/pages.css', 200)):
+            answer = self.ask(path, authorization('bob'))
+            self.assertEqual((status, status != 200), (
+                answer.status, b'/pages.css' in answer.body))
+
+    def test_without_passwords(self):
+        with mock.patch.object(auth, 'read', lambda path:
+                               publication.LocalUsers()):
+            self.start()
+        for host, status in (
+                ('127.0.0.1:9181', 200), ('localhost', 200), ('[::1]:1', 200),
+                ('evil.example:9181', 403), ('[', 403), ('', 403)):
+            self.assertEqual(status, self.ask(
+                '/snapshot', {'Host': host}).status, host)
 
 
 class AttackTest(ServeTestCase):
@@ -584,8 +596,7 @@ class CommandTest(base.CommandTestCase):
 
     def test_usage(self):
         for args, message in (
-                ((), 'required'),
-                (('--listen', ':0'), '--auth-file'),
+                (('--tls-cert', self.users), '--auth-file is needed'),
                 (('--listen', ':0', '--auth-file', self.in_folder('x')),
                  f'{self.in_folder("x")}: No such file'),
                 (('--listen', '0.0.0.0:0', '--auth-file', self.users),
@@ -599,6 +610,7 @@ class CommandTest(base.CommandTestCase):
             self.assertIn(message, err)
             self.assertIn(code, (1, 2))
             self.assertEqual('', out)
+        self.refused('--auth-file is needed', 'snapshot', 'serve')
 
     def test_refresh(self):
         """One that fails keeps the last snapshot, and others follow."""

@@ -406,6 +406,17 @@ class GuestTest(base.TestCase):
             server = snapshots.server(pins=pins, ports=(port,))
             self.assertEqual(found, self.remote(server, switch))
 
+    def test_wanted(self):
+        for physnet, specs, wants in (
+                (None, {}, False), ('physnet9', {}, True),
+                (None, {'nfv:vswitch_numa_affinity': 'prefer'}, True)):
+            server = snapshots.server(
+                pins={1: [1]}, ports=(snapshot.Port(id='p', physnet=physnet),),
+                flavor=snapshot.Flavor(
+                    name='f', vcpus=1, memory=1, extra_specs=specs))
+            self.assertEqual(wants, view.server_on_host(
+                server, self.host, 'vm', frozenset([0])).lacks_nearby)
+
     def test_floating(self):
         """What floats over the host is remote from nothing."""
         server = snapshots.server(ports=(snapshot.Port(

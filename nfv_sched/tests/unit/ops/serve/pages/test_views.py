@@ -284,6 +284,22 @@ class AgentsTest(_PagesTest):
 @ddt.ddt
 class AllPagesTest(_PagesTest):
 
+    def test_answers(self):
+        site = views.SnapshotPages(example('telco'), 'east')
+        for path, query, *words in (
+                ('/failover', {}, 'cloud', 'failover'),
+                ('/flavors', {}, 'flavor', 'lint', '--all', '--hosts'),
+                ('/drain', {'show': 'compute-1'}, 'host', 'drain',
+                 '--seconds=5', '--', 'compute-1')):
+            found = self.seen(site.respond(path, query, 0))
+            _code, out, _err = self.run_command(
+                *words[:2], '--from', 'telco', *words[2:])
+            for text in ('east: ', out.partition('\n')[0],
+                         f'nfv-sched {" ".join(words)}'):
+                self.assertIn(text, found.text)
+        self.assertIn('/drain?show=compute-1', self.seen(
+            site.respond('/drain', {}, 0)).links)
+
     @ddt.data(*PATHS)
     def test_frame(self, path):
         cloud = dataclasses.replace(
@@ -347,7 +363,7 @@ class AllPagesTest(_PagesTest):
                     set(), set('\x1b\x00\u202e') & set(found.text))
 
     def test_headers(self):
-        for path in (*PATHS, html.STYLESHEET, '/servers/x'):
+        for path in (*PATHS, '/servers/x'):
             page = views.SnapshotPages(example('two-hosts')).respond(
                 path, {}, 0)
             policy = page.headers['Content-Security-Policy']
@@ -378,8 +394,7 @@ class AllPagesTest(_PagesTest):
         self.assertIn('only the first is looked at', found.text)
 
     def test_stylesheet(self):
-        page = views.SnapshotPages(snapshots.cloud()).respond(
-            html.STYLESHEET, {}, 0)
+        page = html.stylesheet()
         self.assertEqual('text/css; charset=utf-8', page.content_type)
         text = page.body.decode()
         self.assertIn('prefers-color-scheme:dark', text)
