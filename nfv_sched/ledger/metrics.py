@@ -21,5 +21,5 @@ def write(path: str, began: float) -> None:
     with open(f'{path}.new', 'w') as opened:
         opened.write(TEXT.format(began, ''.join([
             f'nfv_sched_ledger_refused_total{{status="{status}"}} {count}\n'
-            for status, count in REFUSED.items()])))
+            for status, count in dict(REFUSED).items()])))
     os.replace(f'{path}.new', path)

@@ -131,7 +131,6 @@ class ReadingCheck:
         self._conf = conf
         # By project, empty for all, and resource.
         self._open: dict[tuple[str, str], _Open] = {}
-        self._forgotten = False
 
     def check(self, previous: usage.Snapshot | None,
               snapshot: usage.Snapshot) -> list[
@@ -143,9 +142,7 @@ class ReadingCheck:
             instead
         :raises ImplausibleError: if none of the figures is accepted yet
         """
-        doubts = ([] if self._forgotten
-                  else self._doubts(previous, snapshot))
-        self._forgotten = False
+        doubts = self._doubts(previous, snapshot)
         opened, self._open = self._open, {}
         replaced = []
         for doubt in doubts:
@@ -213,9 +210,6 @@ class ReadingCheck:
         except Exception as exc:
             LOG.debug('Nova does not say whether servers have ports: %s', exc)
             return False
-
-    def forget(self) -> None:
-        self._forgotten = True
 
 
 class Reader:

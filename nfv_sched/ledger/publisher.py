@@ -193,9 +193,6 @@ class Publisher:
             connection.close()
         self._defined = False
 
-    def forget(self) -> None:
-        self._doubts.forget()
-
     def round(self, dry_run: bool = False) -> RoundReport:
         """Do a round.
 

@@ -6,7 +6,7 @@ immutable value (:class:`Arrangement`), so that plans can be tried and dropped.
 Plans made with it are checked in the simulator before they are shown.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 import dataclasses
 import fnmatch
 import types
@@ -73,13 +73,15 @@ class Positions:
     """The hosts and servers of a cloud, for plans; nothing is changed there.
 
     :param state: the cloud that was started from ``cloud``, with its servers
-    :ivar closed: names of hosts that neither lose nor get servers
+    :param closed: names of hosts that neither lose nor get servers; those of
+        the options are added
     :ivar simulated: servers in the simulator by UUID
     """
 
     def __init__(self, cloud: snapshot.Cloud, state: states.State,
                  new: capacity.NewServers = capacity.NewServers(),
-                 options: movable.MoveOptions = movable.MoveOptions()):
+                 options: movable.MoveOptions = movable.MoveOptions(),
+                 closed: Collection[str] = ()):
         self._cloud = cloud
         self.options = options
         self._state = state
@@ -98,7 +100,8 @@ class Positions:
         self._members = {
             member: group for group in cloud.groups
             for member in group.members if member in self.servers}
-        self.closed = frozenset(filter(self._is_avoided, self.hosts))
+        self.closed = frozenset(filter(self._is_avoided, self.hosts)).union(
+            closed)
         enabled = nova_scheduler.enabled_filters()
         self._hints = frozenset(
             hint for hint, name in _HINTS.items() if name in enabled)

@@ -157,7 +157,7 @@ def vfs_detached(server: snapshot.Server) -> int | None:
 
 def copied(kind: MoveKind, server: snapshot.Server,
            host_id: str | None) -> values.CopiedData | None:
-    """Return what a move from a host copies; None if it is no migration."""
+    """Return what a migration from a host copies; None for other moves."""
     if kind not in (LIVE, COLD):
         return None
     return values.CopiedData(

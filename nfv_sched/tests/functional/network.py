@@ -8,6 +8,8 @@ bound there, and whatever else a test puts on its hosts.  The ledger is
 published when a test says so.
 """
 
+from unittest import mock
+
 import fixtures
 from oslo_utils import uuidutils
 
@@ -20,6 +22,11 @@ from nfv_sched.tests.unit.limits import neutron_api
 
 #: Rules of the security group that ports have by default.
 DEFAULT_RULES = 4
+
+
+def undoubted(made):
+    """Accept what Neutron shows in this context, as if it were old."""
+    return mock.patch.object(made._doubts, '_doubts', return_value=[])
 
 
 class NeutronView(neutron_api.NeutronAPI):
@@ -119,8 +126,8 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
         """
         self.publisher = publisher.Publisher()
         self.addCleanup(self.publisher.close)
-        self.publisher.forget()
-        done = self.publisher.round()
+        with undoubted(self.publisher):
+            done = self.publisher.round()
         self.assertFalse(done.failed, done)
 
     def provider(self, host):

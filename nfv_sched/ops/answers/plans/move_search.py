@@ -67,9 +67,6 @@ class MoveSearch:
 
     :param value: returns the gain of the goal in an arrangement
     :param fits: returns the number of new servers that fit a host
-    :param fixed: UUIDs of servers that stay
-    :param closed: names of hosts that neither lose nor get servers; None for
-        those of ``positions``
     :param forbidden: (UUID of the server, destination) of moves that must not
         be made
     :param seconds: time limit of the program
@@ -82,9 +79,7 @@ class MoveSearch:
                  value: Callable[[arrangements.Arrangement], int],
                  max_moves: int, *,
                  fits: Callable[[arrangements.Position], int] = lambda
-                 position: 0, fixed: Collection[str] = (),
-                 closed: Collection[str] | None = None,
-                 forbidden: set[tuple[str, str]],
+                 position: 0, forbidden: set[tuple[str, str]],
                  update: Update, seconds: float):
         self.positions = positions
         self._goal = goal
@@ -92,8 +87,6 @@ class MoveSearch:
         self.before = value(arrangements.AS_IS)
         self._fits = fits
         self._max_moves = max_moves
-        self._fixed = fixed
-        self._closed = positions.closed if closed is None else closed
         self._forbidden = forbidden
         self._seconds = seconds
         self._update = update
@@ -123,14 +116,12 @@ class MoveSearch:
 
     def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
         if uuid not in self._why:
-            self._why[uuid] = (
-                movable.obstacle(movable.ObstacleKind.AVOIDED)
-                if uuid in self._fixed else self.positions.why_not(
-                    self.positions.kind(uuid), uuid))
+            self._why[uuid] = self.positions.why_not(
+                self.positions.kind(uuid), uuid)
         return self._why[uuid]
 
     def _movable(self, name: str) -> list[str]:
-        return [] if name in self._closed else [
+        return [] if name in self.positions.closed else [
             uuid for uuid in self.positions.on_host[name]
             if self._why_not(uuid) is None]
 
@@ -146,7 +137,7 @@ class MoveSearch:
         until = time.monotonic() + self._seconds
         self._update(0, None, 'searching for moves')
         problem = program.Program(self.positions, self._goal, self._movable,
-                                  self._closed)
+                                  self.positions.closed)
         best: tuple[values.Move, ...] = ()
         most, least, fewest, exact = self.before, 0, 0, False
         # Sets of arrivals that are ruled out: first all that one solution
@@ -357,13 +348,16 @@ def make_room(
     They were carried out in the simulator, with the move of the server itself.
     To be called within :func:`simulator.start.started`.
 
-    For ``fixed``, ``closed`` and ``forbidden`` see :class:`MoveSearch`.
-
+    :param fixed: UUIDs of servers that stay
+    :param closed: names of hosts that neither lose nor get servers
+    :param forbidden: as of :class:`MoveSearch`
     :returns: moves of others, then that of the server, or none; the cloud
         after them; and reasons of moves that the simulator refused
     """
     positions = arrangements.Positions(
-        cloud, start.restored(cloud), options=options)
+        cloud, start.restored(cloud), closed=closed,
+        options=movable.MoveOptions(
+            avoid=(*options.avoid, *fixed), cold_for_vfs=options.cold_for_vfs))
     guest = positions.guest(uuid, kind)
     forbidden = set(forbidden)
 
@@ -386,8 +380,8 @@ def make_room(
                         if name not in closed}, takes)
     search = MoveSearch(
         positions, program.FitNewServers(guest, counts.now, 1), counts.total,
-        _MOST_MOVES, fits=counts.on_host, fixed=fixed, closed=closed,
-        forbidden=forbidden, seconds=seconds, update=update)
+        _MOST_MOVES, fits=counts.on_host, forbidden=forbidden,
+        seconds=seconds, update=update)
 
     def run(moves: Sequence[values.Move]) -> tuple[
             ty.Any, trial.Failure | None]:
