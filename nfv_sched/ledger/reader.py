@@ -30,10 +30,12 @@ class Reading:
     summaries: Mapping[str, Mapping]
 
     def left(self, compute_node: str, resource_class: str) -> int | None:
+        """Return the free ports or rules of a host; None if not known."""
         amounts = self._amounts(compute_node, resource_class)
         return None if amounts is None else amounts[1]
 
     def figure(self, compute_node: str, resource_class: str) -> int | None:
+        """Return the DHCP servers or routers that were published, or None."""
         amounts = self._amounts(compute_node, resource_class)
         return None if amounts is None or amounts[0] is None else (
             names.UNLIMITED - amounts[0])

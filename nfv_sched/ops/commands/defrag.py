@@ -48,9 +48,9 @@ class DefragCloud(planning.MovePlanCommand):
         from nfv_sched.ops.answers.plans import move_search
         from nfv_sched.ops.commands import replanning
         options = document.DefragOptions(
-            max_moves=parsed_args.max_moves,
-            networks=tuple(parsed_args.networks), like=parsed_args.like,
-            ports=parsed_args.ports, **self.move_options(parsed_args))
+            max_moves=parsed_args.max_moves, like=parsed_args.like,
+            networks=tuple(parsed_args.networks), ports=parsed_args.ports,
+            **self.move_options(parsed_args))
         return replanning.plan_defrag(
             cloud, parsed_args.flavor, parsed_args.count, options, update,
             seconds=parsed_args.seconds or move_search.SECONDS)

@@ -53,7 +53,6 @@ class EvacuateHost(planning.MovePlanCommand):
                   update: ty.Any) -> document.Evacuation:
         from nfv_sched.ops.answers.plans import drain
         return drain.evacuate(
-            cloud,
-            arguments.host_names(cloud, parsed_args.hosts, parsed_args),
+            cloud, arguments.host_names(cloud, parsed_args.hosts, parsed_args),
             relax=parsed_args.relax, avoid=tuple(parsed_args.avoid),
             update=update, seconds=parsed_args.seconds or drain.SECONDS)

@@ -131,9 +131,9 @@ class _Explain(planning.Report):
                 explained, best_first if not parsed_args.sort_columns else [
                     shown[row[0]] for row in base.sorted_by(
                         parsed_args, columns, rows)],
-                None if parsed_args.all or parsed_args.patterns
-                else of_explain.SHOWN, parsed_args.details,
-                parsed_args.all_filters)
+                most=None if parsed_args.all or parsed_args.patterns
+                else of_explain.SHOWN, details=parsed_args.details,
+                all_filters=parsed_args.all_filters)
         return planning.Output(
             text=list(text), table=of_explain.host_table(best_first),
             columns=columns, rows=rows,

@@ -77,7 +77,6 @@ class FailoverCloud(planning.Report):
         return planning.Output(
             text=rendering.failover_text(effect),
             table=rendering.failover_table(effect),
-            columns=[*rendering.FAILOVER,
-                     *[rendering.LOST_WITH] * (number > 1)],
+            columns=rendering.FAILOVER,
             rows=rendering.failover_records(effect),
             document=documents.Document(effect, ('hosts',)))

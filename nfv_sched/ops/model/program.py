@@ -104,26 +104,24 @@ class Unknowns:
             for each, option in [self.departures[column]]])
 
 
-class MoveGoal(ty.Protocol):
+class MoveGoal:
     """A purpose of moves."""
 
-    guests: Collection[arrangements.Guest]  #: new servers
+    guests: Sequence[arrangements.Guest] = ()  #: new servers
     most: int  #: a gain that is enough
-    levels: bool  #: whether it evens loads, by moves with little memory
+    levels = False  #: whether it evens loads, by moves with little memory
 
     def add(self, program: 'Program', unknowns: Unknowns) -> None:
         """Add unknowns and rows of the gain."""
 
 
-class FitNewServers:
+class FitNewServers(MoveGoal):
     """New servers are to fit.
 
     :param guest: a new server
     :param fits: name of each host -> number of new servers that fit it now;
         hosts that are not named do not get new ones
     """
-
-    levels = False
 
     def __init__(self, guest: arrangements.Guest, fits: Mapping[str, int],
                  most: int):
@@ -165,14 +163,11 @@ class FitNewServers:
             self.most, dict.fromkeys(unknowns.new, 1), -math.inf)
 
 
-class EmptyHosts:
+class EmptyHosts(MoveGoal):
     """Hosts are to have no servers.
 
     :param on_host: name of each host -> UUIDs of its servers
     """
-
-    guests = ()
-    levels = False
 
     def __init__(self, on_host: Mapping[str, Collection[str]], most: int):
         self._on_host = on_host
@@ -198,14 +193,13 @@ class EmptyHosts:
         unknowns.model.row(self.most, unknowns.gains, -math.inf)
 
 
-class EvenNodes:
+class EvenNodes(MoveGoal):
     """CPUs of host cells that are too many, or too few, are to be none.
 
     :param bounds: (host, position of the cell) -> number of CPUs in use, and
         its lowest and highest
     """
 
-    guests = ()
     most = 0
     levels = True
 

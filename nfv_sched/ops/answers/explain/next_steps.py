@@ -123,8 +123,8 @@ def _moves(cloud: snapshot.Cloud, subject: subjects.ExplainSubject,
     count = () if requested.count == 1 else (f'--count={requested.count}',)
     with contextlib.suppress(TimeoutError, servers.Refused):
         plan = defrag.plan(
-            cloud, flavor, requested.count, dataclasses.replace(
-                plan_document.FEW_MOVES, max_moves=_MOVES), ports=ports,
+            cloud, flavor, requested.count,
+            plan_document.DefragOptions(max_moves=_MOVES), ports=ports,
             seconds=seconds, update=limit(seconds))
         if plan.enough and _fits_after(cloud, requested, plan):
             moves = strings.count(len(plan.moves), 'live migration')

@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 import functools
 import shlex
+import typing as ty
 
 import os_resource_classes as orc
 
@@ -49,12 +50,11 @@ def best_first(
 
 
 def text(explanation: document.Explained,
-         hosts: Sequence[document.HostVerdict], most: int | None = SHOWN,
-         details: bool = False,
-         all_filters: bool = False) -> list[tables.Part]:
+         hosts: Sequence[document.HostVerdict],
+         **options: ty.Any) -> list[tables.Part]:
+    """Return :func:`sections` as one text, with a blank line between them."""
     return [part for _title, section in sections(
-        explanation, hosts, most, details, all_filters)
-        for part in ('', *section)][1:]
+        explanation, hosts, **options) for part in ('', *section)][1:]
 
 
 def sections(explanation: document.Explained,
@@ -335,7 +335,7 @@ def tenant_text(explanation: document.Explained,
                      else 'No host has all that it needs:')
     lines += [f'- {need}' for need in needs]
     names = [change.requested.flavor.name for change in explanation.changes
-             if _is_other_flavor(change, requested.flavor)]
+             if change.requested.flavor.name != requested.flavor.name]
     changes = [change.text for change in explanation.changes
                if _tells_nothing(change, requested.flavor)]
     if changes:
@@ -380,11 +380,6 @@ def _of_placement(need: values.PlacementNeed) -> str:
         'a host in the zone, or for the project, of the server needed')
 
 
-def _is_other_flavor(change: document.HelpfulChange,
-                     present: snapshot.Flavor) -> bool:
-    return change.requested.flavor.name != present.name
-
-
 def _tells_nothing(change: document.HelpfulChange,
                    present: snapshot.Flavor) -> bool:
     """Return whether a change does not tell what is free on a host.
@@ -392,9 +387,8 @@ def _tells_nothing(change: document.HelpfulChange,
     A smaller size, or number of devices, that fits would.
     """
     flavor = change.requested.flavor
-    if _is_other_flavor(change, present):
-        return False
     alias = flavor.extra_specs.get(relaxation.ALIAS)
-    return not change.hosts_enabled and (flavor.vcpus, flavor.memory) == (
-        present.vcpus, present.memory) and alias in (
+    return not change.hosts_enabled and (
+        flavor.name, flavor.vcpus, flavor.memory) == (
+        present.name, present.vcpus, present.memory) and alias in (
             None, present.extra_specs.get(relaxation.ALIAS))

@@ -17,7 +17,7 @@ from nfv_sched.ops.simulator import start
 
 
 def plan(cloud: snapshot.Cloud, flavor: snapshot.Flavor, count: int,
-         options: document.DefragOptions = document.FEW_MOVES, *,
+         options: document.DefragOptions = document.DefragOptions(), *,
          ports: assumed_ports.Choice = None,
          failed: Collection[tuple[str, str]] = (),
          seconds: float = move_search.SECONDS,

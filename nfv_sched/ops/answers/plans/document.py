@@ -132,13 +132,11 @@ class ReturningServer:
 class DrainOptions(movable.MoveOptions):
     """Options with which a host is emptied."""
 
-    make_room: bool  #: whether servers of other hosts may be moved first
-    relax: bool  #: whether policies are named that keep servers there
+    #: whether servers of other hosts may be moved first
+    make_room: bool = False
+    relax: bool = False  #: whether policies are named that keep servers there
     #: whether servers that find no other host are shelved
     shelve: bool = False
-
-
-NO_OPTIONS = DrainOptions(make_room=False, relax=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,17 +284,14 @@ class FixedServer:
 class DefragOptions(movable.MoveOptions):
     """Options with which moves were planned."""
 
-    max_moves: int  #: maximum number of moves
-    networks: tuple[str, ...]  #: networks of each new server, as of --network
+    max_moves: int = 10  #: maximum number of moves
+    #: networks of each new server, as of --network
+    networks: tuple[str, ...] = ()
     #: name or UUID of the server whose ports new ones have; null without
     #: --like
-    like: str | None
+    like: str | None = None
     #: number of ports of each new server; null without --ports
-    ports: int | None
-
-
-FEW_MOVES = DefragOptions(
-    max_moves=10, networks=(), like=None, ports=None)
+    ports: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,8 +382,7 @@ class LostHost:
 
     host: str  #: name of the host
     host_id: str  #: UUID of its compute node
-    #: with --at-once: names of the other hosts of the set that strands most of
-    #: its servers
+    #: with --at-once: other hosts of the set that strands most of its servers
     lost_with: tuple[str, ...] = ()
     servers: int  #: number of its servers
     evacuable: int  #: number of those that find a host

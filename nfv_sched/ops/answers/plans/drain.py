@@ -54,7 +54,7 @@ class DrainTerms:
 
 
 def plan(cloud: snapshot.Cloud, host: str,
-         options: document.DrainOptions = document.NO_OPTIONS, *,
+         options: document.DrainOptions = document.DrainOptions(), *,
          uuids: Collection[str] | None = None, failed: Failed = NONE_FAILED,
          seconds: float = SECONDS, update: Update = lambda done, total,
          what: None) -> document.Drain:
@@ -120,7 +120,7 @@ def evacuate(cloud: snapshot.Cloud, hosts: Sequence[str], *,
     with start.started(cloud) as state:
         positions = arrangements.Positions(
             cloud, state, options=movable.MoveOptions(avoid=avoid))
-        terms = DrainTerms(document.NO_OPTIONS, failed, seconds, update)
+        terms = DrainTerms(document.DrainOptions(), failed, seconds, update)
         search = _DrainSearch(
             positions, hosts, None, (), (), terms, movable.EVACUATE)
         moves, exact, reasons, after = _possible_moves(cloud, search, terms)

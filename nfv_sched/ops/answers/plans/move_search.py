@@ -90,7 +90,6 @@ class MoveSearch:
         self._forbidden = forbidden
         self._seconds = seconds
         self._update = update
-        self._why: dict[str, movable.MoveObstacle | None] = {}
 
     def tried(self, run: Callable[[Sequence[values.Move]],
                                   tuple[_Result, trial.Failure | None]],
@@ -115,10 +114,7 @@ class MoveSearch:
         return (), False, tuple(reasons), None
 
     def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
-        if uuid not in self._why:
-            self._why[uuid] = self.positions.why_not(
-                self.positions.kind(uuid), uuid)
-        return self._why[uuid]
+        return self.positions.why_not(self.positions.kind(uuid), uuid)
 
     def _movable(self, name: str) -> list[str]:
         return [] if name in self.positions.closed else [

@@ -353,9 +353,8 @@ def _move_notes(
 # Lost hosts
 
 
-#: Columns of :func:`failover_records`, but for that of sets of hosts.
+#: Columns of :func:`failover_records`.
 FAILOVER = ('Host', 'Server', 'Server ID', 'Flavor', 'Why')
-LOST_WITH = 'Lost With'
 
 
 def failover_text(effect: document.Failover) -> list[tables.Part]:
@@ -384,24 +383,19 @@ def failover_text(effect: document.Failover) -> list[tables.Part]:
 
 
 def failover_table(effect: document.Failover) -> tables.Table:
-    more = [LOST_WITH] * (effect.at_once > 1)
     return tables.Table(
-        ('Host', *more, 'Servers', 'Evacuable', 'Stranded'),
-        [(loss.host, *_lost_with(effect, loss), loss.servers, loss.evacuable,
+        ('Host', 'Servers', 'Evacuable', 'Stranded'),
+        [(' with '.join(filter(None, (loss.host, ', '.join(loss.lost_with)))),
+          loss.servers, loss.evacuable,
           tables.Lines([f'{each.server} ({each.flavor}): {_why_none(each)}'
                         for each in loss.stranded]))
          for loss in effect.hosts if loss.stranded],
         ('Evacuable', 'Servers'))
 
 
-def _lost_with(effect: document.Failover,
-               loss: document.LostHost) -> list[str]:
-    return [', '.join(loss.lost_with)] * (effect.at_once > 1)
-
-
 def failover_records(effect: document.Failover) -> list[Sequence[ty.Any]]:
     return [(loss.host, each.server, each.server_id, each.flavor,
-             _why_none(each), *_lost_with(effect, loss))
+             _why_none(each))
             for loss in effect.hosts for each in loss.stranded]
 
 

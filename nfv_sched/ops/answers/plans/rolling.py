@@ -23,7 +23,7 @@ SECONDS = 5.0
 
 
 def plan(cloud: snapshot.Cloud, hosts: Sequence[str],
-         options: document.DrainOptions = document.NO_OPTIONS, *,
+         options: document.DrainOptions = document.DrainOptions(), *,
          at_once: int = 1, begun: Collection[str] = (), first_round: int = 1,
          before: Sequence[str] = (), failed: drain.Failed = drain.NONE_FAILED,
          seconds: float = SECONDS, update: drain.Update = lambda done, total,

@@ -74,8 +74,8 @@ class DefragTest(base.TestCase):
 
     def plan(self, found, vcpus=6, count=1, **kwargs):
         self.found = defrag.plan(
-            found, filled.flavor(vcpus), count, dataclasses.replace(
-                document.FEW_MOVES, **kwargs))
+            found, filled.flavor(vcpus), count,
+            document.DefragOptions(**kwargs))
         return self.found
 
     def assertMoves(self, expected, plan):

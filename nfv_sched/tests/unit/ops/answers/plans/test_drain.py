@@ -32,8 +32,9 @@ class DrainTest(running.RunningTestCase):
         cloud = dataclasses.replace(cloud, servers=tuple([
             dataclasses.replace(each, **changes.get(each.name, {}))
             for each in cloud.servers]))
-        self.found = drain.plan(cloud, host, dataclasses.replace(
-            document.NO_OPTIONS, **options or {}), failed=failed or {})
+        self.found = drain.plan(
+            cloud, host, document.DrainOptions(**options or {}),
+            failed=failed or {})
         return {each.server: (each.how, each.destination,
                               each.obstacle if each.how and each.destination
                               else running.causes(each))

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
-
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import drain
 from nfv_sched.tests.unit.ops.answers.plans import running
@@ -31,8 +29,8 @@ class RelaxingTest(running.RunningTestCase):
     def relaxed(self, *servers, **kwargs):
         """Return the policies that keep server "a" on host one, by host."""
         cloud = self.running(*servers, head=_HEAD)
-        self.found = drain.plan(cloud, 'one', dataclasses.replace(
-            document.NO_OPTIONS, relax=True), **kwargs)
+        self.found = drain.plan(
+            cloud, 'one', document.DrainOptions(relax=True), **kwargs)
         guest, = self.found.staying
         return [(move.host, *[
             (policy.policy, policy.becomes, policy.kept)
