@@ -25,15 +25,12 @@ class Node:
     pages: int | None = None
 
 
-def host(*nodes, threads=1, **fields):
+def host(*nodes, **fields):
     made = clouds.host_topology(
         nodes=len(nodes), cpus=8,
         free={number: node.free for number, node in enumerate(nodes)},
         **fields)
     for cell, node in zip(made.cells, nodes):
-        ids = sorted(cell.pcpuset)
-        cell.siblings = [set(ids[first:first + threads])
-                         for first in range(0, 8, threads)]
         if node.pages is not None:
             cell.mempages = cell.mempages + [objects.NUMAPagesTopology(
                 size_kb=HUGE, total=8, used=8 - node.pages, reserved=0)]
