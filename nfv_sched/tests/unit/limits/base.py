@@ -51,6 +51,11 @@ class NeutronTestCase(base.TestCase):
         for option in ks_loading.get_auth_plugin_conf_options(name):
             CONF.unregister_opt(option, group='neutron')
 
+    def error(self):
+        """The text of the error that reading ends with."""
+        return str(self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot))
+
     def wait_for(self, condition, seconds=30.0):
         deadline = time.monotonic() + seconds
         while not (value := condition()):
