@@ -19,9 +19,7 @@ class NeutronTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.api = neutron_api.NeutronAPI()
-        self.api.start()
-        self.addCleanup(self.api.stop)
+        self.api = neutron_api.NeutronAPI().start_for(self)
         self.configure(auth_type='none', endpoint_override=self.api.url)
         self.flags(neutron_request_timeout=20.0)
 
