@@ -66,6 +66,12 @@ class LocalServer:
             target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
+    def start_for(self, test):
+        """Listen until a test ends; returns the server itself."""
+        self.start()
+        test.addCleanup(self.stop)
+        return self
+
     def stop(self):
         """Cut off all connections, and refuse new ones from now on."""
         if self._server is None:

@@ -92,13 +92,9 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def configure(self):
         super().configure()
-        self.neutron_api = NeutronView()
-        self.neutron_api.start()
-        self.addCleanup(self.neutron_api.stop)
+        self.neutron_api = NeutronView().start_for(self)
         self.placement_api = placement_api.PlacementAPI(
-            self.placement.fixture.conf_fixture.conf)
-        self.placement_api.start()
-        self.addCleanup(self.placement_api.stop)
+            self.placement.fixture.conf_fixture.conf).start_for(self)
         for group, api in (('neutron', self.neutron_api),
                            ('placement', self.placement_api)):
             self.flags(auth_type='none', endpoint_override=api.url,

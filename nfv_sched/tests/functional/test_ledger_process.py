@@ -70,11 +70,8 @@ class ProcessTestCase(base.TimedTestCase):
         self.directory = self.useFixture(fixtures.TempDir()).path
         fixture = self.useFixture(placement_fixtures.PlacementFixture())
         self.placement = placement_api.PlacementAPI(
-            fixture.conf_fixture.conf)
-        self.neutron = neutron_api.NeutronAPI()
-        for api in (self.placement, self.neutron):
-            api.start()
-            self.addCleanup(api.stop)
+            fixture.conf_fixture.conf).start_for(self)
+        self.neutron = neutron_api.NeutronAPI().start_for(self)
         self.neutron.ports.extend(
             neutron_api.port('network:dhcp', host='host1') for _ in range(3))
         self._make_databases()

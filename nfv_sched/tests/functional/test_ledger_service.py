@@ -36,13 +36,9 @@ class LedgerTestCase(base.CloudTestCase):
 
     def configure(self):
         super().configure()
-        self.neutron_api = neutron_api.NeutronAPI()
-        self.neutron_api.start()
-        self.addCleanup(self.neutron_api.stop)
+        self.neutron_api = neutron_api.NeutronAPI().start_for(self)
         self.placement_api = placement_api.PlacementAPI(
-            self.placement.fixture.conf_fixture.conf)
-        self.placement_api.start()
-        self.addCleanup(self.placement_api.stop)
+            self.placement.fixture.conf_fixture.conf).start_for(self)
         self.flags(vswitch_ports_per_node=20, vswitch_physical_ports=2,
                    security_rules_per_node=100, group='nfv_sched')
         for group, api in (('neutron', self.neutron_api),

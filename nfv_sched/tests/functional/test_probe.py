@@ -37,9 +37,8 @@ class ProbeTest(base.TestCase):
     def setUp(self):
         super().setUp()
         fixture = self.useFixture(placement_fixtures.PlacementFixture())
-        self.api = placement_api.PlacementAPI(fixture.conf_fixture.conf)
-        self.api.start()
-        self.addCleanup(self.api.stop)
+        self.api = placement_api.PlacementAPI(
+            fixture.conf_fixture.conf).start_for(self)
         self.conf = os.path.join(
             self.useFixture(fixtures.TempDir()).path, 'nova.conf')
         with open(self.conf, 'w') as conf:

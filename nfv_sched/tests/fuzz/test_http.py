@@ -71,9 +71,7 @@ class FuzzTest(network_base.NeutronTestCase):
         self.fuzz(read, neutron.NeutronError)
 
     def cloud(self):
-        cloud = nova_api.CloudAPI()
-        cloud.start()
-        self.addCleanup(cloud.stop)
+        cloud = nova_api.CloudAPI().start_for(self)
         for service in cloud, cloud.nova:
             service.page = self.changing(service.page)
         return cloud
@@ -131,9 +129,7 @@ class FuzzTest(network_base.NeutronTestCase):
 
     def test_ledger(self):
         """Each call that the ledger makes, with each kind of answer."""
-        service = _LedgerAPI(lambda: self.chance)
-        service.start()
-        self.addCleanup(service.stop)
+        service = _LedgerAPI(lambda: self.chance).start_for(self)
         with open(self.nova_conf, 'a') as nova_conf:
             nova_conf.write('[placement]\nauth_type = none\n'
                             f'endpoint_override = {service.url}\n'

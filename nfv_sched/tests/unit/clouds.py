@@ -13,18 +13,21 @@ VSWITCH = 'nfv_vswitch'
 
 
 def host_topology(nodes=2, cpus=4, switch=(1,), node_labels=True,
-                  physnets=None, tunnel=(), free=None, pages=0):
-    """Host NUMA nodes with dedicated CPUs only.
+                  physnets=None, tunnel=(), free=None, pages=0, threads=1,
+                  shared=0):
+    """Host NUMA nodes with dedicated CPUs, and shared ones if told so.
 
     :param cpus: CPUs per node
     :param switch: nodes with the virtual switch; None to declare nothing
     :param physnets: nodes of each physical network
     :param free: free CPUs of each node, by node
     :param pages: pages of 2 MiB of each node
+    :param threads: sibling threads of a core
+    :param shared: CPUs of each node that are shared
     """
     cells = []
     for node in range(nodes):
-        ids = set(range(node * cpus, (node + 1) * cpus))
+        ids = range(node * cpus, (node + 1) * cpus)
         names = {name for name, near in (physnets or {}).items()
                  if node in near}
         if switch is not None and node in switch:
@@ -33,9 +36,11 @@ def host_topology(nodes=2, cpus=4, switch=(1,), node_labels=True,
             names.add(f'nfv_node{node}')
         taken = cpus - (free or {}).get(node, cpus)
         cells.append(objects.NUMACell(
-            id=node, cpuset=set(), pcpuset=ids, memory=8192, cpu_usage=0,
-            memory_usage=0, pinned_cpus=set(sorted(ids)[:taken]),
-            siblings=[{cpu} for cpu in sorted(ids)],
+            id=node, cpuset=set(ids[:shared]), pcpuset=set(ids[shared:]),
+            memory=8192, cpu_usage=0, memory_usage=0,
+            pinned_cpus=set(ids[shared:][:taken]),
+            siblings=[set(ids[cpu:cpu + threads])
+                      for cpu in range(0, cpus, threads)],
             mempages=[objects.NUMAPagesTopology(
                 size_kb=size, total=total, used=0, reserved=0)
                 for size, total in ((4, 8192 * 256), (2048, pages)) if total],

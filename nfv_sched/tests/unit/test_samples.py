@@ -24,7 +24,9 @@ from nfv_sched.tests import base
 ROOT = pathlib.Path(base.__file__).parents[2]
 ETC = ROOT / 'etc' / 'nfv_sched'
 UNITS = sorted((ETC / 'systemd').iterdir())
+SERVICES = [path for path in UNITS if path.suffix == '.service']
 DROP_IN = ETC / 'systemd' / 'nfv-sched-addresses.conf'
+LEDGER = ETC / 'systemd' / 'nfv-sched-ledger.service'
 LOGROTATE = ETC / 'logrotate.d' / 'nfv-sched-ledger'
 
 #: Where the samples have the configuration.
@@ -89,6 +91,14 @@ class UnitsTest(base.TestCase):
             env=dict(os.environ, PYTHONPATH=str(ROOT), **variables),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
+    @staticmethod
+    def parse(words):
+        """The subcommand of a command line, and its options."""
+        factory, _, rest = cli_base.NFVSched().command_manager.find_command(
+            words[1:])
+        command = factory(None, None)
+        return command, command.get_parser('nfv-sched').parse_args(rest)
+
     def test_there_are_commands(self):
         programs = [words[0] for path in UNITS for words in commands(path)]
         self.assertEqual(
@@ -100,31 +110,21 @@ class UnitsTest(base.TestCase):
         for path in UNITS:
             for words in commands(path):
                 if words[0].endswith('/nfv-sched'):
-                    factory, _, rest = (
-                        cli_base.NFVSched().command_manager.find_command(
-                            words[1:]))
-                    parsed = factory(None, None).get_parser(
-                        'nfv-sched').parse_args(rest)
+                    _command, parsed = self.parse(words)
                     self.assertEqual([NOVA_CONF], parsed.config_file)
 
     def test_ledger(self):
         """It takes its options, and would begin."""
-        for path in UNITS:
-            for words in commands(path):
-                if words[0].endswith('ledger'):
-                    process = self.run_ledger([*words[1:], '--dry-run'])
-                    # It is asked for nothing to do, once it has read all.
-                    self.assertEqual(
-                        'nfv-sched-ledger: --dry-run needs --once\n',
-                        process.communicate(timeout=300)[0])
-                    return
-        self.fail('there is no ledger')
+        words, = commands(LEDGER)
+        process = self.run_ledger([*words[1:], '--dry-run'])
+        # It is asked for nothing to do, once it has read all.
+        self.assertEqual('nfv-sched-ledger: --dry-run needs --once\n',
+                         process.communicate(timeout=300)[0])
 
     def test_ledger_notifies(self):
         """systemd learns that it has begun, and SIGTERM ends it."""
-        unit = _Unit(ETC / 'systemd' / 'nfv-sched-ledger.service')
-        self.assertEqual('notify', unit['Service']['Type'])
-        words, = commands(ETC / 'systemd' / 'nfv-sched-ledger.service')
+        self.assertEqual('notify', _Unit(LEDGER)['Service']['Type'])
+        words, = commands(LEDGER)
         logs = self.top / 'log'
         logs.mkdir()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -155,10 +155,7 @@ class UnitsTest(base.TestCase):
         """It reports the time since the last report, once a week."""
         path = ETC / 'systemd' / 'nfv-sched-shadow-report.service'
         words, = commands(path)
-        factory, _, rest = cli_base.NFVSched().command_manager.find_command(
-            words[1:])
-        command = factory(None, None)
-        parsed = command.get_parser('nfv-sched').parse_args(rest)
+        command, parsed = self.parse(words)
         command.check(parsed)
         self.assertTrue(parsed.shadow)
         self.assertEqual(7, parsed.days)
@@ -168,26 +165,24 @@ class UnitsTest(base.TestCase):
 
     def test_limits(self):
         """No service takes more of its host than it may."""
-        for path in UNITS:
-            if path.suffix == '.service':
-                lines = path.read_text().splitlines()
-                for name in ('LimitNOFILE', 'TasksMax', 'MemoryMax'):
-                    self.assertEqual(1, sum(
-                        line.startswith(f'{name}=') for line in lines),
-                        f'{path.name}: {name}')
+        for path in SERVICES:
+            lines = path.read_text().splitlines()
+            for name in ('LimitNOFILE', 'TasksMax', 'MemoryMax'):
+                self.assertEqual(1, sum(
+                    line.startswith(f'{name}=') for line in lines),
+                    f'{path.name}: {name}')
 
     def test_hardening(self):
         """All services have the same restrictions, but for what they need."""
         restrictions = {}
-        for path in UNITS:
-            if path.suffix == '.service':
-                text = path.read_text()
-                start = text.index('NoNewPrivileges=')
-                restrictions[path.stem] = {
-                    line for line in text[start:].splitlines()
-                    if '=' in line and not line.startswith((
-                        '#', 'ReadWritePaths=', 'UMask=', 'TasksMax=',
-                        'WantedBy='))}
+        for path in SERVICES:
+            text = path.read_text()
+            start = text.index('NoNewPrivileges=')
+            restrictions[path.stem] = {
+                line for line in text[start:].splitlines()
+                if '=' in line and not line.startswith((
+                    '#', 'ReadWritePaths=', 'UMask=', 'TasksMax=',
+                    'WantedBy='))}
         exporter = restrictions['nfv-sched-exporter']
         for name in ('nfv-sched-ledger', 'nfv-sched-shadow-report',
                      'nfv-sched-snapshot'):
@@ -200,9 +195,7 @@ class UnitsTest(base.TestCase):
     @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
     def test_exposure(self):
         """systemd finds them well protected, from 0.0 to 10.0."""
-        for path in UNITS:
-            if path.suffix != '.service':
-                continue
+        for path in SERVICES:
             done = subprocess.run(
                 ['systemd-analyze', 'security', '--offline=true',
                  '--no-pager', '--threshold=15', path], text=True,
@@ -231,9 +224,8 @@ class UnitsTest(base.TestCase):
         self.assertEqual('', self.verify(examples))
         for old in ('192.0.2.0/24', '2001:db8::/64'):
             said = self.verify(examples, (old, 'controller'))
-            for path in UNITS:
-                if path.suffix == '.service':
-                    self.assertIn(f'{path.name}.d', said)
+            for path in SERVICES:
+                self.assertIn(f'{path.name}.d', said)
 
     @testtools.skipUnless(shutil.which('systemd-analyze'), 'no systemd')
     def test_systemd_finds_errors(self):

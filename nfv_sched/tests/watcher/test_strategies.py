@@ -439,9 +439,7 @@ class AgentsTest(StrategyTestCase):
 
     def test_api(self):
         """Neutron is read with the account of Watcher."""
-        api = neutron_api.NeutronAPI()
-        api.start()
-        self.addCleanup(api.stop)
+        api = neutron_api.NeutronAPI().start_for(self)
         api.needs_token = True
         api.agents = [neutron_api.agent('L3 agent', host) for host in 'ab'] + [
             neutron_api.agent('Open vSwitch agent', host,

@@ -48,9 +48,7 @@ class ConnectionErrorsTest(base.TestCase):
                                  error, 'neutron', auth_url))
 
     def test_service(self):
-        api = nova_api.CloudAPI()
-        api.start()
-        self.addCleanup(api.stop)
+        api = nova_api.CloudAPI().start_for(self)
         auth_url = f'{api.url}/identity/v3'
         url = self.closed()
         error = self.failure(f'{url}/x', auth_url,

@@ -160,21 +160,15 @@ class LimitsTest(base.NeutronTestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger('keystoneauth'))
-        self.server = _Server()
-        self.server.start()
-        self.addCleanup(self.server.stop)
-        self.other = _Server()
+        self.server = _Server().start_for(self)
+        self.other = _Server().start_for(self)
         self.other.fault = _reply(b'{}')
-        self.other.start()
-        self.addCleanup(self.other.stop)
         for name, value in (
             ('nfv_sched.base.http_limits.ANSWER_BYTES', _BYTES),
             ('nfv_sched.ops.cloud.api.TIMEOUT', _SECONDS),
         ):
             self.useFixture(fixtures.MonkeyPatch(name, value))
-        self.cloud = nova_api.CloudAPI()
-        self.cloud.start()
-        self.addCleanup(self.cloud.stop)
+        self.cloud = nova_api.CloudAPI().start_for(self)
         self.flags(neutron_request_timeout=_SECONDS)
 
     def configure(self, **options):

@@ -35,6 +35,8 @@ weight_classes = nova.scheduler.weights.all_weighers,\
 nfv_sched.weights.all_weighers
 """
 
+NOVA_WEIGHERS = 'weight_classes = nova.scheduler.weights.all_weighers\n'
+
 
 class CheckTestCase(base.TestCase):
     def read(self, filters='', options=''):
@@ -177,13 +179,32 @@ class WeighersTest(CheckTestCase):
         self.assertSuccess(
             self.check(), *(cls.__name__ for cls in weights.all_weighers()))
 
-    def test_default(self):
-        self.assertWarning(
-            self.check(''),
-            'without VSwitchNUMAAffinityWeigher: nfv:vswitch_numa_affinity',
-            'without PCINUMAAffinityWeigher',
-            'without PlaceNUMAAffinityWeigher: nfv:numa_affinity.PLACE',
-            'Add nfv_sched.weights.all_weighers')
+    def test_warnings(self):
+        option = 'numa_fragmentation_weight_multiplier'
+        for weighers, options, more, *texts in (
+                ('', '', '', 'without VSwitchNUMAAffinityWeigher: '
+                 'nfv:vswitch_numa_affinity', 'without PCINUMAAffinityWeigher',
+                 'without PlaceNUMAAffinityWeigher: nfv:numa_affinity.PLACE',
+                 'Add nfv_sched.weights.all_weighers'),
+                ('weight_classes = nfv_sched.weights.all_weighers\n', '', '',
+                 'lacks nova.scheduler.weights.all_weighers'),
+                (NOVA_WEIGHERS, f'{option}=100', '',
+                 f'{option} is set, but its weigher is not loaded: add '
+                 'nfv_sched.weights.all_weighers'),
+                (WEIGHERS, '', 'ram_weight_multiplier = -2000\n',
+                 'most of it from [filter_scheduler] ram_weight_multiplier',
+                 'Set vswitch_numa_affinity_weight_multiplier above',
+                 'Set pci_numa_affinity_weight_multiplier above'),
+                (WEIGHERS, 'vswitch_numa_affinity_weight_multiplier=0', '',
+                 'vswitch_numa_affinity_weight_multiplier is 0'),
+                (WEIGHERS, 'router_weight_multiplier=5000', '',
+                 'most of it from [nfv_sched] router_weight_multiplier'),
+                (WEIGHERS, '[metrics]\nweight_multiplier=-5000', '',
+                 'most of it from [metrics] weight_multiplier')):
+            with self.subTest(weighers, options=options, more=more):
+                self.assertWarning(
+                    self.check(weighers, options, more), *texts)
+        self.assertSuccess(self.check(options=f'{option}=100'))
 
     def test_only_weighers_of_enabled_filters(self):
         """What no filter keeps strictly need not be preferred either."""
@@ -199,9 +220,9 @@ class WeighersTest(CheckTestCase):
 
     def test_needs_of_network(self):
         """Neutron and the ledger are checked for whoever needs them."""
-        nova = 'weight_classes = nova.scheduler.weights.all_weighers\n'
         for filters, weighers, limits, weighs in (
-                (PLUGIN, nova, False, False), (LIMITS, nova, True, False),
+                (PLUGIN, NOVA_WEIGHERS, False, False),
+                (LIMITS, NOVA_WEIGHERS, True, False),
                 (PLUGIN, WEIGHERS, False, True),
                 ('SecurityRuleLimitFilter', WEIGHERS, True, True)):
             self.check(weighers, filters=filters)
@@ -214,32 +235,12 @@ class WeighersTest(CheckTestCase):
         self.flags(vswitch_port_weight_multiplier=0.0)
         self.assertFalse(scheduler.weighs_network(CONF))
 
-    def test_stock_lost(self):
-        self.assertWarning(
-            self.check('weight_classes = nfv_sched.weights.all_weighers\n'),
-            'lacks nova.scheduler.weights.all_weighers')
-
-    def test_fragmentation(self):
-        option = 'numa_fragmentation_weight_multiplier=100'
-        self.assertSuccess(self.check(options=option))
-        self.assertWarning(
-            self.check('weight_classes = nova.scheduler.weights.all_weighers'
-                       '\n', option),
-            'numa_fragmentation_weight_multiplier is set, but its weigher is '
-            'not loaded: add nfv_sched.weights.all_weighers')
-
     def test_not_importable(self):
         self.assertFailure(
-            self.check('weight_classes = nova.scheduler.weights.all_weighers,'
-                       'nfv_sched.weights.all_weigher\n'),
+            self.check(WEIGHERS.replace('all_weighers\n', 'all_weigher\n')),
             'nfv_sched.weights.all_weigher cannot be loaded')
 
     def test_multipliers(self):
-        self.assertWarning(
-            self.check(more='ram_weight_multiplier = -2000\n'),
-            'most of it from [filter_scheduler] ram_weight_multiplier',
-            'Set vswitch_numa_affinity_weight_multiplier above',
-            'Set pci_numa_affinity_weight_multiplier above')
         result = self.check(options='pci_numa_affinity_weight_multiplier=3')
         self.assertWarning(result, 'pci_numa_affinity=prefer can be outw')
         self.assertNotIn('vswitch', result.details)
@@ -249,15 +250,6 @@ class WeighersTest(CheckTestCase):
             result, 'place_numa_affinity_weight_multiplier is 0: '
             'nfv:numa_affinity.PLACE=prefer does not choose')
         self.assertNotIn('vswitch', result.details)
-        self.assertWarning(
-            self.check(options='vswitch_numa_affinity_weight_multiplier=0'),
-            'vswitch_numa_affinity_weight_multiplier is 0')
-        self.assertWarning(
-            self.check(options='router_weight_multiplier=5000'),
-            'most of it from [nfv_sched] router_weight_multiplier')
-        self.assertWarning(
-            self.check(options='[metrics]\nweight_multiplier=-5000'),
-            'most of it from [metrics] weight_multiplier')
         # Nova means these to outweigh everything.
         self.assertSuccess(
             self.check(more='build_failure_weight_multiplier = 1e9\n'))
@@ -429,11 +421,10 @@ class ShadowTest(CheckTestCase):
             f'NUMATopologyFilter,{self.OURS}', self.OURS))
 
     def test_weigher_of_a_filter_in_shadow(self):
-        nova_only = 'weight_classes = nova.scheduler.weights.all_weighers\n'
-        self.assertWarning(self.weighers('', nova_only),
+        self.assertWarning(self.weighers('', NOVA_WEIGHERS),
                            'without VSwitchNUMAAffinityWeigher')
         self.assertSuccess(
-            self.weighers('VSwitchNUMAAffinityFilter', nova_only))
+            self.weighers('VSwitchNUMAAffinityFilter', NOVA_WEIGHERS))
 
 
 class ValidatorsTest(CheckTestCase):

@@ -166,13 +166,10 @@ class SharedVCPUTestCase(JointTestCase):
 
     def host(self, usage=(0, 0), ratio=100.0, threads=1, name='host1'):
         """Four shared and four dedicated CPUs on each node."""
-        topology = clouds.host_topology(cpus=8, switch=None)
+        topology = clouds.host_topology(
+            cpus=8, switch=None, threads=threads, shared=4)
         for cell, used in zip(topology.cells, usage):
-            ids = sorted(cell.pcpuset)
-            cell.cpuset, cell.pcpuset = set(ids[:4]), set(ids[4:])
             cell.cpu_usage = used
-            cell.siblings = [set(ids[i:i + threads])
-                             for i in range(0, 8, threads)]
         return strategies.host_state(topology, ratio, 1.0, name)
 
     def spec(self, keys=None, shared=(0,), dedicated=(1, 2), threads=None):

@@ -13,14 +13,6 @@ class TestCPUThreadPolicyFilter(base.JointTestCase):
         super().setUp()
         self.filters = [cpu_thread_policy.CPUThreadPolicyFilter()]
 
-    def host(self, threads=1, **kwargs):
-        host = clouds.host(**kwargs)
-        for cell in host.numa_topology.cells:
-            cpus = sorted(cell.pcpuset)
-            cell.siblings = [set(cpus[first:first + threads])
-                             for first in range(0, len(cpus), threads)]
-        return host
-
     def spec(self, policy, **extra_specs):
         guest = clouds.guest()
         guest.cells[0].cpu_thread_policy = policy
@@ -36,12 +28,12 @@ class TestCPUThreadPolicyFilter(base.JointTestCase):
                 self.filters[0], self.spec(policy)))
 
     def test_free_cpus_are_for_others_to_count(self):
-        host = self.host(2, free={0: 0, 1: 0})
+        host = clouds.host(threads=2, free={0: 0, 1: 0})
         self.assertTrue(self.passes(host, self.spec('require')))
         self.assertEqual({}, host.limits)
 
     def test_host_without_numa_topology(self):
-        host = self.host()
+        host = clouds.host()
         host.numa_topology = None
         self.assertTrue(self.passes(host, self.spec('require')))
 
@@ -50,7 +42,8 @@ class TestCPUThreadPolicyFilter(base.JointTestCase):
         spec = clouds.spec(numa=False, extra_specs={
             'hw:cpu_policy': 'dedicated', 'hw:cpu_thread_policy': 'require'})
         self.assertEqual([False, True], [
-            self.passes(self.host(threads), spec) for threads in (1, 2)])
+            self.passes(clouds.host(threads=threads), spec)
+            for threads in (1, 2)])
 
     def test_reasons(self):
         for policy, threads, text in (
@@ -61,4 +54,4 @@ class TestCPUThreadPolicyFilter(base.JointTestCase):
             self.assertEqual(
                 f'No valid host was found. hw:cpu_thread_policy={policy}: '
                 f'{text}', self.refusal(
-                    [self.host(threads)], self.spec(policy)))
+                    [clouds.host(threads=threads)], self.spec(policy)))

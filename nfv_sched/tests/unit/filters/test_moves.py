@@ -49,15 +49,14 @@ class TestMoves(base.FilterTestCase):
         live = {'move': True, 'live': True}
         self.assertIn('this Nova loses them', self.refusal(
             [clouds.host()], clouds.spec('strict', **live)))
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host(switch=(0, 1))], clouds.spec('strict', **live)))
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host()], clouds.spec('prefer', **live)))
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host()], clouds.spec('strict', move=True)))
-        self.flags(moves_without_limits='accept')
-        self.assertEqual(['host1'], self.passing(
-            [clouds.host()], clouds.spec('strict', **live)))
+        for moves, switch, spec in (
+                ('refuse', (0, 1), clouds.spec('strict', **live)),
+                ('refuse', (1,), clouds.spec('prefer', **live)),
+                ('refuse', (1,), clouds.spec('strict', move=True)),
+                ('accept', (1,), clouds.spec('strict', **live))):
+            self.flags(moves_without_limits=moves)
+            self.assertEqual(['host1'], self.passing(
+                [clouds.host(switch=switch)], spec))
 
     def test_live_migrations_are_told_apart(self):
         """By Nova's database, once, and only if it matters."""

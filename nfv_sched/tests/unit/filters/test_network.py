@@ -79,13 +79,33 @@ class TestLedger(network.NetworkTestCase):
         self.assertEqual(['host1'], self.passing([host], self.spec()))
         self.assertEqual([None], self.claimed(host))
 
-    def test_no_inventory(self):
-        """What the ledger of a host does not have cannot be claimed there."""
-        self.ledgers()
-        del self.summaries[self.provider]['resources'][ledger_names.PORTS]
-        self.neutron()
-        self.assertEqual('vSwitch ports: 1 needed, 0 of 10 free (1 host)',
-                         self.refused([self.host()], self.spec()))
+    def test_no_room(self):
+        """The ledger knows what other schedulers have placed.
+
+        What it lacks cannot be claimed, too much leaves nothing, and a limit
+        that was lowered holds before the ledger has it.  The service may keep
+        one that this process does not have.
+        """
+        self.neutron(rules={'a': 5})
+        low = {'vswitch_ports_per_node': '3'}
+        for limit, room, request, metadata, text in (
+                (10, None, (), None, '1 needed, 0 of 10 free'),
+                (10, -3, (), None, '1 needed, 0 of 10 free'),
+                (10, 1, (2,), None, '2 needed, 1 of 10 free'),
+                (10, 2, (2,), low, '2 needed, 1 of 3 free'),
+                (0, 1, (2,), None, '2 needed, 1 free')):
+            self.flags(vswitch_ports_per_node=limit)
+            self.ledgers(ports=room or 0)
+            if room is None:
+                del self.summaries[self.provider]['resources'][
+                    ledger_names.PORTS]
+            self.assertEqual(
+                f'vSwitch ports: {text} (1 host)', self.refused(
+                    [self.host(metadata=metadata)], self.spec(*request)))
+        self.ledgers(rules=9)
+        self.assertEqual(
+            'security-group rules: 10 needed, 9 of 100 free (1 host)',
+            self.refused([self.host()], self.spec(2, ['a'])))
 
     def test_not_handed_over(self):
         """If Nova says nothing, hosts are accepted; the log is told once."""
@@ -97,43 +117,6 @@ class TestLedger(network.NetworkTestCase):
             self.assertTrue(PORTS.host_passes(host, spec))
             self.assertEqual([None], self.claimed(host))
         self.assertEqual(1, self.log.output.count('Nova does not hand over'))
-
-    def test_full_by_others(self):
-        """The ledger knows what other schedulers have placed."""
-        self.ledgers(ports=1)
-        self.neutron()
-        self.assertEqual(
-            'vSwitch ports: 2 needed, 1 of 10 free (1 host)',
-            self.refused([self.host()], self.spec(2)))
-        self.ledgers(rules=9)
-        self.neutron(rules={'a': 5})
-        self.assertEqual(
-            'security-group rules: 10 needed, 9 of 100 free (1 host)',
-            self.refused([self.host()], self.spec(2, ['a'])))
-
-    def test_more_than_there_is(self):
-        """A host that carries too much has nothing left, not less."""
-        self.ledgers(ports=-3)
-        self.neutron()
-        self.assertEqual('vSwitch ports: 1 needed, 0 of 10 free (1 host)',
-                         self.refused([self.host()], self.spec()))
-
-    def test_limit_of_the_ledger_alone(self):
-        """The service may keep a limit that this process does not have."""
-        self.flags(vswitch_ports_per_node=0)
-        self.ledgers(ports=1)
-        self.neutron()
-        self.assertEqual('vSwitch ports: 2 needed, 1 free (1 host)',
-                         self.refused([self.host()], self.spec(2)))
-
-    def test_limit_too_low_for_the_guest(self):
-        """A limit that was lowered holds before the ledger has it."""
-        self.ledgers(ports=2)
-        self.neutron()
-        host = self.host(metadata={'vswitch_ports_per_node': '3'})
-        self.assertEqual(
-            'vSwitch ports: 2 needed, 1 of 3 free (1 host)',
-            self.refused([host], self.spec(2)))
 
     def test_same_host(self):
         """A guest that stays is not refused, nor counted beyond the room."""

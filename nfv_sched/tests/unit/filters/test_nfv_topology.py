@@ -9,24 +9,6 @@ from nfv_sched.tests.unit import clouds
 from nfv_sched.tests.unit.filters import base
 
 
-class TestNothingThere(base.FilterTestCase):
-    def setUp(self):
-        super().setUp()
-        self.flags(expose_reasons='none')
-
-    def test_host_without_numa_topology(self):
-        host = clouds.host()
-        host.numa_topology = None
-        self.assertEqual([], self.passing([host], clouds.spec()))
-        self.assertEqual(['host1'], self.passing(
-            [host], clouds.spec(numa=False)))
-
-    def test_no_allocation_candidates(self):
-        host = clouds.host()
-        host.allocation_candidates = []
-        self.assertEqual([], self.passing([host], clouds.spec()))
-
-
 class TestInPlaceOfNovas(base.FilterTestCase):
     """It does what Nova's filter does, where nothing else is asked."""
 
@@ -48,6 +30,9 @@ class TestInPlaceOfNovas(base.FilterTestCase):
         for numa, passes in ((True, False), (False, True)):
             self.assertIs(passes, self.topology.host_passes(
                 host, clouds.spec(numa=numa)))
+        host.numa_topology = None
+        self.assertEqual(['host1'], self.passing(
+            [host], clouds.spec(numa=False)))
 
 
 class TestBeyondNovas(base.FilterTestCase):

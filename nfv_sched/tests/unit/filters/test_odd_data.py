@@ -17,23 +17,20 @@ class TestOddData(base.FilterTestCase):
         super().setUp()
         self.flags(expose_reasons='none')
 
-    def test_host_without_cells(self):
-        host = clouds.host()
-        host.numa_topology = objects.NUMATopology(cells=[])
-        self.assertEqual([], self.passing([host], clouds.spec('strict')))
-
-    def test_host_without_ratios(self):
-        host = clouds.host()
-        host.cpu_allocation_ratio = host.ram_allocation_ratio = None
-        for spec in (clouds.spec(), clouds.spec('strict')):
-            self.assertEqual([], self.passing([host], spec))
-
-    def test_cell_without_its_fields(self):
-        host = clouds.host()
-        host.numa_topology = objects.NUMATopology(
-            cells=[objects.NUMACell(id=0)])
-        for spec in (clouds.spec(), clouds.spec('strict')):
-            self.assertEqual([], self.passing([host], spec))
+    def test_hosts(self):
+        bare = objects.NUMATopology(cells=[objects.NUMACell(id=0)])
+        no_cores = clouds.host_topology()
+        for cell in no_cores.cells:
+            cell.siblings = []
+        for changes in (
+                {'numa_topology': None}, {'allocation_candidates': []},
+                {'numa_topology': objects.NUMATopology(cells=[])},
+                {'cpu_allocation_ratio': None, 'ram_allocation_ratio': None},
+                {'numa_topology': bare}, {'numa_topology': no_cores}):
+            for spec in clouds.spec(), clouds.spec('strict'):
+                host = clouds.host()
+                vars(host).update(changes)
+                self.assertEqual([], self.passing([host], spec), changes)
 
     def test_topology_without_cells(self):
         """It is none; with PCI devices, too."""
@@ -46,12 +43,6 @@ class TestOddData(base.FilterTestCase):
             (_host, why), = notes.note_of(spec).rejected
             self.assertIn('a host with a NUMA topology needed',
                           str(refusals.resolve(why)))
-
-    def test_cell_without_siblings(self):
-        host = clouds.host()
-        for cell in host.numa_topology.cells:
-            cell.siblings = []
-        self.assertEqual([], self.passing([host], clouds.spec()))
 
     def test_a_bad_host_does_not_harm_the_others(self):
         bad = clouds.host('bad')

@@ -76,27 +76,20 @@ def turns(names):
     return [names[place:] + names[:place] for place in range(len(names))]
 
 
-def host(name='host1', nodes=2, threads=1, shared=4, usage=(), pinned=(),
+def host(name='host1', nodes=2, threads=1, usage=(), pinned=(),
          switch=(1,), node_labels=True, devices=None, osd=(1,)):
     """A host with eight CPUs on each NUMA node, and much room.
 
     The switch, the PCI devices and OSDs are on node 1, where Nova by itself
     would not go first.
 
-    :param threads: sibling threads of a core
-    :param shared: CPUs of each node that are shared
-    :param usage: how much of them is used, by node
+    :param usage: how much of the shared CPUs is used, by node
     :param pinned: dedicated CPUs that are taken, by node
     :param devices: free VFs of each node, by node
     """
     topology = clouds.host_topology(
         nodes, 8, switch=switch, node_labels=node_labels,
-        physnets={'nfv_osd': osd})
-    for cell in topology.cells:
-        ids = sorted(cell.pcpuset)
-        cell.cpuset, cell.pcpuset = set(ids[:shared]), set(ids[shared:])
-        cell.siblings = [
-            set(ids[i:i + threads]) for i in range(0, 8, threads)]
+        physnets={'nfv_osd': osd}, threads=threads, shared=4)
     for cell, used in zip(topology.cells, usage):
         cell.cpu_usage = used
     for cell, taken in zip(topology.cells, pinned):

@@ -11,8 +11,6 @@ import fixtures
 from nova import objects
 from nova.scheduler import weights as nova_weights
 
-from nfv_sched.filters import security_rule_limit
-from nfv_sched.filters import vswitch_port_limit
 from nfv_sched.limits import names as ledger_names
 from nfv_sched.ops.answers.journal import reading
 from nfv_sched.scheduler import notes
@@ -302,8 +300,11 @@ class TestShadowedWeigher(ShadowTestCase):
         self.assertIn('VSwitchNUMAAffinityWeigher would have placed server '
                       'None on near instead of far', self.log.output)
 
-    def check_beside(self, preferred, multiplier):
-        """Nothing would have changed with another weigher beside it."""
+    def test_beside_another(self):
+        """Nothing would have changed if that one outweighs it.
+
+        Nor if Placement does not grant the first host.
+        """
         class Other(nova_weights.BaseHostWeigher):
             def weight_multiplier(self, host_state):
                 return multiplier
@@ -312,19 +313,13 @@ class TestShadowedWeigher(ShadowTestCase):
                 return float(host_state.host == preferred)
 
         self.enable(shadow=[WEIGHER])
-        far, near = clouds.host('far', free={1: 1}), clouds.host('near')
-        spec = clouds.spec('prefer')
-        self.weighed([far, near], spec, Other())
-        self.place(far, spec)
-        self.assertEqual((1, 0, 0), self.counted(WEIGHER))
-
-    def test_others_outweigh_it(self):
-        """With all weights as they would be, the same host is first."""
-        self.check_beside('far', 2000.0)
-
-    def test_not_claimed(self):
-        """What Placement does to the first host is none of its doing."""
-        self.check_beside('near', 1.0)
+        for count, preferred, multiplier in (
+                (1, 'far', 2000.0), (2, 'near', 1.0)):
+            far, near = clouds.host('far', free={1: 1}), clouds.host('near')
+            spec = clouds.spec('prefer')
+            self.weighed([far, near], spec, Other())
+            self.place(far, spec)
+            self.assertEqual((count, 0, 0), self.counted(WEIGHER))
 
     def test_with_its_filter(self):
         """Hosts that the filter would refuse are not preferred."""
@@ -349,9 +344,7 @@ class TestShadowedLimits(network.NetworkTestCase):
 
     def setUp(self):
         super().setUp()
-        self.ports = vswitch_port_limit.VSwitchPortLimitFilter()
-        self.rules = security_rule_limit.SecurityRuleLimitFilter()
-        self.enabled = [self.ports, self.rules]
+        self.enabled = [network.PORTS, network.RULES]
         self.flags('filter_scheduler', enabled_filters=[PORTS, RULES])
         self.flags(shadow=[PORTS], security_rules_per_node=100)
         self.provider = ledger_names.provider_uuid(network.UUIDS[5])

@@ -119,19 +119,16 @@ class TestPorts(network.NetworkTestCase):
         self.neutron()
         self.flags(vnics_per_guest=3, sriov_vfs_per_guest=2,
                    pci_nics_per_guest=1)
-        host = self.host()
-        self.assertEqual(
-            'vNICs of a server: 4 needed, at most 3 allowed (1 host)',
-            self.refused([host], self.spec(4)))
+        host, vfs, pfs = self.host(), clouds.pci_request(3), (
+            clouds.pci_request(2, dev_type='type-PF'))
+        for kind, need, most, ports, devices in (
+                ('vNICs', 4, 3, 4, []), ('VFs', 3, 2, 1, [vfs]),
+                ('PFs', 2, 1, 0, [pfs])):
+            self.assertEqual(
+                f'{kind} of a server: {need} needed, at most {most} allowed '
+                '(1 host)',
+                self.refused([host], self.spec(ports, devices=devices)))
         self.assertEqual(['host1'], self.passing([host], self.spec(3)))
-        self.assertEqual(
-            'VFs of a server: 3 needed, at most 2 allowed (1 host)',
-            self.refused([host], self.spec(
-                1, devices=[clouds.pci_request(3)])))
-        self.assertEqual(
-            'PFs of a server: 2 needed, at most 1 allowed (1 host)',
-            self.refused([host], self.spec(
-                0, devices=[clouds.pci_request(2, dev_type='type-PF')])))
         self.assertEqual(['host1'], self.passing(
             [host], self.spec(4, move=True)))
 

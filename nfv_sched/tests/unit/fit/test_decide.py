@@ -140,10 +140,10 @@ class PlainTest(DecideTestCase):
 
 class ExpectedCellsTest(DecideTestCase):
 
-    def expected(self, spec, *args, **host):
+    def expected(self, spec, **host):
         self.flags(group='filter_scheduler', enabled_filters=[
             'NFVTopologyFilter', 'VSwitchNUMAAffinityFilter'])
-        decision = self.decide(spec, *args, **host)
+        decision = self.decide(spec, **host)
         self.assertTrue(decision.accepted)
         if self.request.guest is not None:
             self.host.read()
@@ -159,13 +159,10 @@ class ExpectedCellsTest(DecideTestCase):
                 (clouds.spec(network=foo), {'physnets': {'foo': (1,)}}, (1,)),
                 (clouds.spec(network=tunnel), {'tunnel': (1,)}, (1,)),
                 (clouds.spec(network=tunnel, move=True),
-                 {'tunnel': (0,), 'free': {0: 1}}, (1,))):
+                 {'tunnel': (0,), 'free': {0: 1}}, (1,)),
+                (clouds.spec(devices=[clouds.pci_request(1, 'required')]),
+                 {'devices': {1: 1}}, (1,))):
             self.assertEqual(cells, self.expected(spec, **host))
-
-    def test_devices(self):
-        self.assertEqual((1,), self.expected(
-            clouds.spec(devices=[clouds.pci_request(1, 'required')]),
-            {1: 1}))
 
     def test_guest_without_numa_topology(self):
         self.assertIsNone(self.expected(clouds.spec(numa=False)))

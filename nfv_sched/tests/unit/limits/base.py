@@ -19,9 +19,7 @@ class NeutronTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.api = neutron_api.NeutronAPI()
-        self.api.start()
-        self.addCleanup(self.api.stop)
+        self.api = neutron_api.NeutronAPI().start_for(self)
         self.configure(auth_type='none', endpoint_override=self.api.url)
         self.flags(neutron_request_timeout=20.0)
 
@@ -50,6 +48,11 @@ class NeutronTestCase(base.TestCase):
         CONF.reset()
         for option in ks_loading.get_auth_plugin_conf_options(name):
             CONF.unregister_opt(option, group='neutron')
+
+    def error(self):
+        """The text of the error that reading ends with."""
+        return str(self.assertRaises(
+            neutron.NeutronError, neutron.read_snapshot))
 
     def wait_for(self, condition, seconds=30.0):
         deadline = time.monotonic() + seconds

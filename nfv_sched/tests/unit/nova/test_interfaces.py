@@ -174,11 +174,19 @@ class TestMissing(InterfacesTestCase):
                 'importlib.metadata.version', lambda name: version))
             self.assertEqual(release, features.release(), version)
 
-    def test_any_parameters(self):
-        """Parameters that nothing can be bound to are none."""
-        self.assertEqual({FEATURE.JOURNAL, FEATURE.LIMITS}, self.lost(
-            report.SchedulerReportClient, 'get_allocation_candidates',
-            lambda self, *args, **kwargs: None))
+    def test_lost(self):
+        """Also a module, and a method with any parameters or with fewer."""
+        for owner, name, value, expected in (
+                (report.SchedulerReportClient, 'get_allocation_candidates',
+                 lambda self, *args, **kwargs: None,
+                 {FEATURE.JOURNAL, FEATURE.LIMITS}),
+                (manager, 'report', None, {FEATURE.JOURNAL, FEATURE.LIMITS}),
+                (ks_loading, 'load_adapter_from_conf_options', None,
+                 {FEATURE.LEDGER}),
+                (proxy.Proxy, 'request',
+                 lambda self, url, method, params=None, timeout=None,
+                 headers=None: None, {FEATURE.LIMITS})):
+            self.assertEqual(expected, self.lost(owner, name, value), name)
 
     def test_wrapped(self):
         """Another plugin may have wrapped what is wrapped here."""
@@ -192,22 +200,6 @@ class TestMissing(InterfacesTestCase):
             'nova.scheduler.client.report.SchedulerReportClient.'
             'get_allocation_candidates', query))
         self.assertEqual([], interfaces.missing())
-
-    def test_followed_modules(self):
-        """What is replaced is found through the manager."""
-        self.assertEqual({FEATURE.JOURNAL, FEATURE.LIMITS},
-                         self.lost(manager, 'report'))
-
-    def test_ledger_client(self):
-        self.assertEqual({FEATURE.LEDGER}, self.lost(
-            ks_loading, 'load_adapter_from_conf_options'))
-
-    def test_options_of_requests(self):
-        """Neutron's client takes options that others may have dropped."""
-        self.assertEqual({FEATURE.LIMITS}, self.lost(
-            proxy.Proxy, 'request',
-            lambda self, url, method, params=None, timeout=None,
-            headers=None: None))
 
     def test_library(self):
         """One that reads Neutron's answers in another way."""

@@ -6,6 +6,7 @@ import sys
 import threading
 from unittest import mock
 
+import fixtures
 from nova import exception
 from nova.scheduler import filters as nova_filters
 from nova import version
@@ -25,16 +26,12 @@ class MeditationTestCase(base.TestCase):
         super().setUp()
         # Whatever other tests have left.
         process.STATE.reset()
-        sections = mock.patch.object(
-            gmr.TextGuruMeditation, 'persistent_sections', [], create=True)
-        sections.start()
-        self.addCleanup(sections.stop)
+        self.useFixture(fixtures.MockPatchObject(
+            gmr.TextGuruMeditation, 'persistent_sections', [], create=True))
         # NOTE: oslo.reports asks each object of the process whether it is a
         # greenlet, and a weak reference that another test has left raises.
-        greenlets = mock.patch.object(
-            threading_generator, '_find_objects', return_value=[])
-        greenlets.start()
-        self.addCleanup(greenlets.stop)
+        self.useFixture(fixtures.MockPatchObject(
+            threading_generator, '_find_objects', return_value=[]))
 
     def parts(self):
         """Title of a part -> its lines."""

@@ -36,9 +36,14 @@ class TestNothingToWeigh(base.TestCase):
     def weights(self, spec, *hosts):
         return clouds.weigh(self.weigher, spec, *hosts)
 
-    def test_request_that_is_wrong(self):
-        self.assertEqual([0.0, 0.0], self.weights(
-            clouds.spec('nonsense'), clouds.host(), clouds.host()))
+    def test_nothing_to_choose(self):
+        """A wrong request, no room, or no hosts."""
+        full = clouds.host(free={0: 0, 1: 0})
+        for vswitch, hosts in (
+                ('nonsense', [clouds.host(), clouds.host()]),
+                ('prefer', [full]), ('prefer', [])):
+            self.assertEqual([0.0] * len(hosts), self.weights(
+                clouds.spec(vswitch), *hosts))
 
     def test_request_that_cannot_be_read(self):
         self.assertEqual([0.0], self.weights('nonsense', clouds.host()))
@@ -51,13 +56,6 @@ class TestNothingToWeigh(base.TestCase):
         self.assertEqual([0.0, 1.0], self.weights(
             clouds.spec('prefer'), bad, clouds.host()))
         self.assertIn('Host bad cannot be weighed', self.log.output)
-
-    def test_host_without_room(self):
-        self.assertEqual([0.0], self.weights(
-            clouds.spec('prefer'), clouds.host(free={0: 0, 1: 0})))
-
-    def test_no_hosts(self):
-        self.assertEqual([], self.weights(clouds.spec('prefer')))
 
 
 class TestRange(base.TestCase):

@@ -41,21 +41,14 @@ class TestOrder(WeigherTestCase):
         """By the node that the claim chooses: the emptiest, or the fullest."""
         hosts = self.hosts(empty=(4, 4), half=(4, 0), full=(2, 0),
                            wide=(2, 2), most=(3, 2))
-        self.assertEqual(['full', 'half', 'wide', 'most', 'empty'],
-                         self.order(clouds.spec(), *hosts))
-        self.flags('compute',
-                   packing_host_numa_cells_allocation_strategy=True)
-        self.assertEqual(['full', 'half', 'wide', 'most', 'empty'],
-                         self.order(clouds.spec(), *hosts))
-
-    def test_node_that_the_claim_chooses(self):
-        hosts = self.hosts(uneven=(4, 2), even=(2, 2))
-        self.assertEqual(['uneven', 'even'],
-                         self.order(clouds.spec(), *hosts))
-        self.flags('compute',
-                   packing_host_numa_cells_allocation_strategy=True)
-        self.assertEqual(['even', 'uneven'],
-                         self.order(clouds.spec(), *hosts))
+        pair = self.hosts(uneven=(4, 2), even=(2, 2))
+        for packing, first in ((False, ['uneven', 'even']),
+                               (True, ['even', 'uneven'])):
+            self.flags('compute',
+                       packing_host_numa_cells_allocation_strategy=packing)
+            self.assertEqual(['full', 'half', 'wide', 'most', 'empty'],
+                             self.order(clouds.spec(), *hosts))
+            self.assertEqual(first, self.order(clouds.spec(), *pair))
 
     def test_networks(self):
         """The claim follows them, if a filter hands limits to it."""

@@ -23,6 +23,8 @@ class TestWeigher(base.PlaceTestCase):
 
     def test_values(self):
         at, away = {f'{AT}osd': 'prefer'}, {f'{AWAY}osd': 'prefer'}
+        both, strict = {f'{AT}nvme': 'prefer', **away}, {
+            f'{AWAY}osd': 'strict'}
         for specs, topology, weight in (
                 (at, {'osd': (1,)}, 1.0),
                 (at, {'osd': (1,), 'free': {1: 1}}, 0.0),
@@ -31,27 +33,19 @@ class TestWeigher(base.PlaceTestCase):
                 (away, {'osd': (0,)}, 1.0),
                 (away, {'osd': (0,), 'free': {1: 1}}, 0.0),
                 (away, {'osd': (0, 1)}, 0.0),
-                (away, {}, 1.0)):
+                (away, {}, 1.0),
+                (both, {'nvme': (1,), 'osd': (0,)}, 1.0),
+                (both, {'nvme': (0,), 'osd': (0,)}, 0.5),
+                (both, {'nvme': (0,), 'osd': (0, 1)}, 0.5),
+                (both, {'osd': (0, 1)}, 0.0),
+                # Strict keys are not weighed.
+                (strict, {'osd': (0,)}, 0.0),
+                ({**strict, f'{AT}nvme': 'prefer'},
+                 {'osd': (0,), 'nvme': (1,)}, 1.0),
+                ({}, {'osd': (0,)}, 0.0)):
             self.assertEqual(weight, self.weight(specs, topology))
 
     def test_part_of_the_guest(self):
         for key in (f'{AT}osd', f'{AWAY}osd'):
             self.assertEqual(0.5, self.weight(
                 {key: 'prefer'}, {'osd': (1,)}, cells=2))
-
-    def test_two_keys(self):
-        keys = {f'{AT}nvme': 'prefer', f'{AWAY}osd': 'prefer'}
-        for topology, weight in (
-                ({'nvme': (1,), 'osd': (0,)}, 1.0),
-                ({'nvme': (0,), 'osd': (0,)}, 0.5),
-                ({'nvme': (0,), 'osd': (0, 1)}, 0.5),
-                ({'osd': (0, 1)}, 0.0)):
-            self.assertEqual(weight, self.weight(keys, topology))
-
-    def test_strict_keys_are_not_weighed(self):
-        self.assertEqual(0.0, self.weight(
-            {f'{AWAY}osd': 'strict'}, {'osd': (0,)}))
-        self.assertEqual(1.0, self.weight(
-            {f'{AWAY}osd': 'strict', f'{AT}nvme': 'prefer'},
-            {'osd': (0,), 'nvme': (1,)}))
-        self.assertEqual(0.0, self.weight({}, {'osd': (0,)}, vswitch=None))

@@ -29,29 +29,24 @@ class TestWhereItFits(tests_base.TestCase):
         self.assertFalse(found.interchangeable)
 
     def test_static_masks(self):
-        """Where it could be without other guests."""
-        host = clouds.host_topology(nodes=3, free={1: 0})
-        host.cells[2].pcpuset = {8}
-        found = base.evaluation(host, clouds.guest())
-        self.assertEqual((0b001,), found.masks)
-        self.assertEqual((0b011,), found.static_masks)
-        self.assertEqual((0b011,), found.static_fits)
+        """Where it could be without other guests.
 
-    def test_static_masks_of_unlike_guest_cells(self):
-        """Nova may take one for the other."""
-        host = clouds.host_topology(nodes=3)
-        host.cells[2].pcpuset = {8}
-        found = base.evaluation(host, base.unlike_guest(2, 1))
-        self.assertEqual((0b111, 0b111), found.static_masks)
-        self.assertEqual((0b011, 0b111), found.static_fits)
-
-    def test_static_masks_of_a_page_request(self):
-        """Nova may narrow it to any size that a host cell has."""
-        host = base.with_pages(clouds.host_topology(), (4,), (4, 2048))
-        found = base.evaluation(
-            host, base.unlike_guest(1, pagesize=topology.PAGES_LARGE))
-        self.assertEqual((0b10,), found.masks)
-        self.assertEqual((0b11,), found.static_masks)
+        Nova may take unlike guest cells for each other, and narrow a page
+        request to any size that a host cell has.
+        """
+        full, small = (clouds.host_topology(nodes=3, free=free)
+                       for free in ({1: 0}, {}))
+        full.cells[2].pcpuset = small.cells[2].pcpuset = {8}
+        paged = base.with_pages(clouds.host_topology(), (4,), (4, 2048))
+        for host, guest, masks, static_masks, static_fits in (
+                (full, clouds.guest(), (0b001,), (0b011,), (0b011,)),
+                (small, base.unlike_guest(2, 1), (0b011, 0b111),
+                 (0b111, 0b111), (0b011, 0b111)),
+                (paged, base.unlike_guest(1, pagesize=topology.PAGES_LARGE),
+                 (0b10,), (0b11,), (0b10,))):
+            found = base.evaluation(host, guest)
+            self.assertEqual((masks, static_masks, static_fits), (
+                found.masks, found.static_masks, found.static_fits))
 
     def test_more_guest_cells_than_host_cells(self):
         found = base.evaluation(

@@ -15,6 +15,7 @@ from nfv_sched.tests import strategies
 from nfv_sched.tests.unit.fit.numa import base as numa_base
 
 GIB = 1048576
+FITS = fit.FITS, 0, 0
 
 
 def host(threads=1, mempages=(), **fields):
@@ -65,100 +66,83 @@ class FitTestCase(base.TestCase):
             found[0] == fit.FITS)
         return found
 
-    def assertFits(self, host_cell, guest_topology, **ratios):
-        self.assertEqual((fit.FITS, 0, 0), self.shortage(
-            host_cell, guest_topology, **ratios))
-
-    def assertLacks(self, code, need, have, host_cell, guest_topology,
-                    **ratios):
-        self.assertEqual((code, need, have), self.shortage(
-            host_cell, guest_topology, **ratios))
+    def assertShortages(self, *cases, **ratios):
+        """Each is a host, a guest and what is lacking: code, need, have."""
+        for of_host, of_guest, *lacking in cases:
+            self.assertEqual(
+                tuple(lacking or FITS),
+                self.shortage(host(**of_host), guest(**of_guest), **ratios),
+                (of_host, of_guest))
 
 
 class TestCPUs(FitTestCase):
 
     def test_dedicated(self):
-        self.assertFits(host(), guest(dedicated=8))
-        self.assertLacks(fit.NO_DEDICATED, 9, 8, host(), guest(dedicated=9))
-        self.assertLacks(fit.NO_DEDICATED, 6, 5, host(pinned_cpus={4, 5, 6}),
-                         guest(dedicated=6))
-
-    def test_emulator_threads_need_a_cpu_more(self):
-        self.assertFits(host(), guest(dedicated=7, emulator='isolate'))
-        self.assertLacks(fit.NO_DEDICATED, 9, 8, host(),
-                         guest(dedicated=8, emulator='isolate'))
+        self.assertShortages(
+            ({}, {'dedicated': 8}),
+            ({}, {'dedicated': 9}, fit.NO_DEDICATED, 9, 8),
+            ({'pinned_cpus': {4, 5, 6}}, {'dedicated': 6},
+             fit.NO_DEDICATED, 6, 5),
+            # Emulator threads need a CPU more.
+            ({}, {'dedicated': 7, 'emulator': 'isolate'}),
+            ({}, {'dedicated': 8, 'emulator': 'isolate'},
+             fit.NO_DEDICATED, 9, 8))
 
     def test_shared(self):
-        self.assertFits(host(), guest(4))
-        self.assertLacks(fit.NO_SHARED, 5, 4, host(), guest(5), cpu=16.0)
+        """They are overcommitted up to the ratio."""
+        self.assertShortages(({}, {'shared': 4}))
+        self.assertShortages(
+            ({}, {'shared': 5}, fit.NO_SHARED, 5, 4), cpu=16.0)
+        self.assertShortages(
+            ({'cpu_usage': 7}, {'shared': 2}, fit.NO_SHARED_ROOM, 2, 1),
+            ({'cpu_usage': 6}, {'shared': 2}), cpu=2.0)
 
-    def test_shared_cpus_are_overcommitted_up_to_the_ratio(self):
-        self.assertLacks(fit.NO_SHARED_ROOM, 2, 1, host(cpu_usage=7),
-                         guest(2), cpu=2.0)
-        self.assertFits(host(cpu_usage=6), guest(2), cpu=2.0)
-
-
-class TestThreads(FitTestCase):
-
-    def test_require(self):
-        self.assertFits(host(2), guest(dedicated=4, threads='require'))
-        self.assertLacks(fit.NO_THREADS, 2, 0, host(),
-                         guest(dedicated=2, threads='require'))
-        # Of the last three cores one has both threads free.
-        self.assertLacks(
-            fit.NO_THREADS, 4, 2, host(2, pinned_cpus={4, 5, 6, 8}),
-            guest(dedicated=4, threads='require'))
-
-    def test_isolate(self):
-        self.assertFits(host(), guest(dedicated=8, threads='isolate'))
-        self.assertLacks(fit.NO_THREADS, 2, 0, host(2),
-                         guest(dedicated=2, threads='isolate'))
-
-    def test_isolate_where_the_same_cpus_are_shared(self):
-        """Half of the CPUs stay idle; a core in use is none."""
-        both = set(range(8))
-        self.assertFits(host(2, cpuset=both, pcpuset=both),
-                        guest(dedicated=4, threads='isolate'))
-        self.assertLacks(
-            fit.NO_THREADS, 4, 3,
-            host(2, cpuset=both, pcpuset=both, pinned_cpus={5}),
-            guest(dedicated=4, threads='isolate'))
+    def test_threads(self):
+        """Where the same CPUs are shared, half of them stay idle."""
+        pairs, both = {'threads': 2}, set(range(8))
+        legacy = {**pairs, 'cpuset': both, 'pcpuset': both}
+        require, isolate = {'threads': 'require'}, {'threads': 'isolate'}
+        self.assertShortages(
+            (pairs, {**require, 'dedicated': 4}),
+            ({}, {**require, 'dedicated': 2}, fit.NO_THREADS, 2, 0),
+            # Of the last three cores one has both threads free.
+            ({**pairs, 'pinned_cpus': {4, 5, 6, 8}},
+             {**require, 'dedicated': 4}, fit.NO_THREADS, 4, 2),
+            ({}, {**isolate, 'dedicated': 8}),
+            (pairs, {**isolate, 'dedicated': 2}, fit.NO_THREADS, 2, 0),
+            (legacy, {**isolate, 'dedicated': 4}),
+            ({**legacy, 'pinned_cpus': {5}}, {**isolate, 'dedicated': 4},
+             fit.NO_THREADS, 4, 3))
 
 
 class TestMemory(FitTestCase):
 
     def test_without_pages(self):
-        """Never more than the host cell has, whatever the ratio."""
-        self.assertFits(host(), guest(1, memory=4096))
-        self.assertLacks(fit.NO_MEMORY, 4097, 4096, host(),
-                         guest(1, memory=4097), ram=2.0)
-        self.assertLacks(fit.NO_MEMORY_ROOM, 1024, 512,
-                         host(memory_usage=3584), guest(1, memory=1024))
-        self.assertFits(host(memory_usage=3584), guest(1, memory=1024),
-                        ram=2.0)
+        """Never more than the host cell has; pinned guests get no more."""
+        used, large = {'memory_usage': 3584}, {'memory': 1024}
+        self.assertShortages(
+            ({}, {'shared': 1, 'memory': 4096}),
+            (used, {**large, 'shared': 1}, fit.NO_MEMORY_ROOM, 1024, 512))
+        self.assertShortages(
+            ({}, {'shared': 1, 'memory': 4097}, fit.NO_MEMORY, 4097, 4096),
+            (used, {**large, 'shared': 1}),
+            (used, {**large, 'dedicated': 1}, fit.NO_MEMORY, 1024, 512),
+            ram=2.0)
 
-    def test_pinned_guests_do_not_overcommit(self):
-        self.assertLacks(
-            fit.NO_MEMORY, 1024, 512, host(memory_usage=3584),
-            guest(dedicated=1, memory=1024), ram=2.0)
-
-    def test_small_pages_are_the_memory(self):
-        small = numa_base.pages(kb4=1024 * 256)
-        self.assertFits(host(mempages=small), guest(dedicated=1, memory=1024))
-        self.assertLacks(fit.NO_MEMORY, 1025, 1024, host(mempages=small),
-                         guest(dedicated=1, memory=1025))
-
-    def test_pages_of_one_size(self):
-        both = numa_base.pages(kb4=1024 * 256, kb2048=256)
-        self.assertFits(host(mempages=both),
-                        guest(dedicated=1, pagesize=2048))
-        self.assertLacks(fit.NO_PAGES, 514, 512, host(mempages=both),
-                         guest(dedicated=1, memory=514, pagesize=2048))
-        # No multiple of the size of a page.
-        self.assertLacks(fit.NO_PAGES, 511, 0, host(mempages=both),
-                         guest(dedicated=1, memory=511, pagesize=2048))
-        self.assertLacks(fit.NO_PAGES, 1024, 0, host(mempages=both),
-                         guest(dedicated=1, memory=1024, pagesize=GIB))
+    def test_pages(self):
+        """Small ones are the memory; of large ones a multiple is needed."""
+        small = {'mempages': numa_base.pages(kb4=1024 * 256)}
+        both = {'mempages': numa_base.pages(kb4=1024 * 256, kb2048=256)}
+        for of_host, memory, pagesize, *lacking in (
+                (small, 1024, None),
+                (small, 1025, None, fit.NO_MEMORY, 1025, 1024),
+                (both, 512, 2048),
+                (both, 514, 2048, fit.NO_PAGES, 514, 512),
+                (both, 511, 2048, fit.NO_PAGES, 511, 0),
+                (both, 1024, GIB, fit.NO_PAGES, 1024, 0)):
+            self.assertShortages((of_host, {
+                'dedicated': 1, 'memory': memory, 'pagesize': pagesize},
+                *lacking))
 
 
 class TestCellMemory(base.TestCase):

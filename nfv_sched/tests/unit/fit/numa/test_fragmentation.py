@@ -25,15 +25,12 @@ class Node:
     pages: int | None = None
 
 
-def host(*nodes, threads=1, **fields):
+def host(*nodes, **fields):
     made = clouds.host_topology(
         nodes=len(nodes), cpus=8,
         free={number: node.free for number, node in enumerate(nodes)},
         **fields)
     for cell, node in zip(made.cells, nodes):
-        ids = sorted(cell.pcpuset)
-        cell.siblings = [set(ids[first:first + threads])
-                         for first in range(0, 8, threads)]
         if node.pages is not None:
             cell.mempages = cell.mempages + [objects.NUMAPagesTopology(
                 size_kb=HUGE, total=8, used=8 - node.pages, reserved=0)]
@@ -66,15 +63,26 @@ class TestLost(FragmentationTestCase):
         losses = [self.lost(host(Node(free), Node())) for free in range(2, 9)]
         self.assertEqual(sorted(set(losses)), losses)
 
-    def test_chosen_node(self):
+    def test_pairs_of_hosts(self):
+        for less, more in (
+                # The same node, but the other one is free.
+                (host(Node(4), Node(2)), host(Node(4), Node(8))),
+                # CPUs are used up where pages are.
+                (host(Node(8, 0)), host(Node(4, 8))),
+                # Threads of a core that is in use are worth less.
+                (host(Node(5), threads=2), host(Node(5), threads=1)),
+                # Two equal nodes are kept for guests with two.
+                (host(Node(8), Node(4)), host(Node(6), Node(6))),
+                (host(*[Node(8)] * 3), host(*[Node(8)] * 2))):
+            self.assertLess(self.lost(less), self.lost(more))
+
+    def test_chosen_nodes(self):
         made = host(Node(6), Node(4), Node(4))
         self.assertLess(self.lost(made, chosen=(1,)),
                         self.lost(made, chosen=(0,)))
-
-    def test_fuller_host(self):
-        """The same node, but the other one is free."""
-        self.assertLess(self.lost(host(Node(4), Node(2))),
-                        self.lost(host(Node(4), Node(8))))
+        made = host(Node(4), Node(6), Node(8))
+        self.assertLess(self.lost(made, guest(cells=2), (0, 1)),
+                        self.lost(made, guest(cells=2), (1, 2)))
 
     def test_pages(self):
         """CPUs without pages are no room for guests with pages."""
@@ -84,10 +92,6 @@ class TestLost(FragmentationTestCase):
         for size in HUGE, -2, -3:
             self.assertLess(self.lost(many), self.lost(
                 many, guest(pagesize=size)))
-
-    def test_cpus_are_used_up_where_pages_are(self):
-        self.assertLess(self.lost(host(Node(8, 0))),
-                        self.lost(host(Node(4, 8))))
 
     def test_floating_cells(self):
         """vCPUs that are not pinned take memory only."""
@@ -105,11 +109,6 @@ class TestLost(FragmentationTestCase):
             clouds.pci_stats(made, {0: 0, 1: 2}).pools))
         self.assertEqual(frozenset(), fragmentation.nodes_with_devices(None))
 
-    def test_cores(self):
-        """Threads of a core that is in use are worth less."""
-        self.assertLess(self.lost(host(Node(5), threads=2)),
-                        self.lost(host(Node(5), threads=1)))
-
     def test_isolated_vcpus_take_whole_cores(self):
         made = host(Node(), threads=2)
         for cell in made.cells:
@@ -125,18 +124,6 @@ class TestLost(FragmentationTestCase):
         for cell in made.cells:
             cell.siblings = [set(), *cell.siblings]
         self.assertEqual(expected, self.lost(made))
-
-    def test_pairs(self):
-        """Two equal nodes are kept for guests with two."""
-        self.assertLess(self.lost(host(Node(8), Node(4))),
-                        self.lost(host(Node(6), Node(6))))
-        self.assertLess(self.lost(host(Node(8), Node(8), Node(8))),
-                        self.lost(host(Node(8), Node(8))))
-
-    def test_several_guest_cells(self):
-        made = host(Node(4), Node(6), Node(8))
-        self.assertLess(self.lost(made, guest(cells=2), (0, 1)),
-                        self.lost(made, guest(cells=2), (1, 2)))
 
     def test_nodes_of_all_kinds(self):
         """Nothing raises, and nothing is gained."""

@@ -86,14 +86,14 @@ class TestCapacity(tests_base.TestCase):
             self.assertTrue(lack.of_node)
 
     def test_conflicting_networks_without_devices(self):
-        host = clouds.host_topology(nodes=3)
-        reason = shortage.capacity_reason(
-            base.evaluation(host, clouds.guest(cells=2)),
+        text, _rank = self.reason(
+            clouds.host_topology(nodes=3), clouds.guest(cells=2),
             groups=[0b001, 0b010, 0b100])
-        self.assertIn('near the networks of the request', str(reason))
-        self.assertNotIn('PCI', str(reason))
+        self.assertIn('near the networks of the request', text)
+        self.assertNotIn('PCI', text)
 
-    def test_what_one_guest_cell_lacks(self):
+    def test_texts(self):
+        """Of what one guest cell lacks, and several, near networks."""
         pages = clouds.host_topology()
         for cell in pages.cells:
             cell.mempages = base.pages(kb4=1024, kb2048=cell.id)
@@ -101,54 +101,38 @@ class TestCapacity(tests_base.TestCase):
         large.cells[0].pagesize = 2048
         threads = clouds.guest()
         threads.cells[0].cpu_thread_policy = 'require'
-        for host, guest, need, rank in (
-                (clouds.host_topology(free={0: 0, 1: 1}), clouds.guest(),
+        one, two, host = (
+            clouds.guest(), clouds.guest(cells=2), clouds.host_topology)
+        for on_host, guest, groups, need, rank in (
+                (host(free={0: 0, 1: 1}), one, (),
                  '2 dedicated CPUs on one NUMA node needed, 1 free', 1),
-                (clouds.host_topology(), threads,
+                (host(), threads, (),
                  '2 CPUs under the thread policy on one NUMA node needed, '
                  '0 free', 0),
-                (pages, large,
+                (pages, large, (),
                  '4 MiB in pages of 2 MiB on one NUMA node needed, '
-                 '2 MiB free', 2)):
-            self.assertEqual(
-                (f'NUMA topology: {need}', rank), self.reason(host, guest))
+                 '2 MiB free', 2),
+                (host(), clouds.guest(cells=3), (),
+                 '3 NUMA nodes needed, has 2', 2),
+                (host(free={0: 1}), two, (),
+                 'needs 2 NUMA nodes that have each 2 free dedicated CPUs, '
+                 '1 has', 1),
+                # Two fit the same host cell only.
+                (host(nodes=3, free={1: 1, 2: 1}), base.unlike_guest(2, 2, 1),
+                 (), 'a NUMA node for each guest NUMA node needed, the guest '
+                 'NUMA nodes compete for the same', 3),
+                (host(free={1: 1}), one, [0b10],
+                 '2 dedicated CPUs on one NUMA node near the networks of the '
+                 'request needed, 1 free', 1),
+                (host(), one, [0b01, 0b10],
+                 'needs a NUMA node near the networks of the request, has '
+                 'none', 0)):
+            self.assertEqual((f'NUMA topology: {need}', rank), self.reason(
+                on_host, guest, groups=groups))
 
     def test_every_rule_has_words(self):
         codes = [code for code in range(1, 8)]
         self.assertEqual(codes, sorted(shortage.CAPACITY_TEXT))
-
-    def test_too_few_host_cells(self):
-        self.assertEqual(
-            ('NUMA topology: 3 NUMA nodes needed, has 2', 2),
-            self.reason(clouds.host_topology(), clouds.guest(cells=3)))
-
-    def test_too_few_with_room(self):
-        self.assertEqual(
-            ('NUMA topology: needs 2 NUMA nodes that have each 2 free '
-             'dedicated CPUs, 1 has', 1),
-            self.reason(clouds.host_topology(free={0: 1}),
-                        clouds.guest(cells=2)))
-
-    def test_guest_cells_that_compete(self):
-        """Two fit the same host cell only."""
-        host = clouds.host_topology(nodes=3, free={1: 1, 2: 1})
-        text, rank = self.reason(
-            host, base.unlike_guest(2, 2, 1))
-        self.assertEqual(
-            ('NUMA topology: a NUMA node for each guest NUMA node needed, '
-             'the guest NUMA nodes compete for the same', 3), (text, rank))
-
-    def test_networks(self):
-        self.assertEqual(
-            ('NUMA topology: 2 dedicated CPUs on one NUMA node near the '
-             'networks of the request needed, 1 free', 1),
-            self.reason(clouds.host_topology(free={1: 1}), clouds.guest(),
-                        groups=[0b10]))
-        self.assertEqual(
-            ('NUMA topology: needs a NUMA node near the networks of the '
-             'request, has none', 0),
-            self.reason(clouds.host_topology(), clouds.guest(),
-                        groups=[0b01, 0b10]))
 
 
 class TestDevices(tests_base.TestCase):

@@ -78,44 +78,32 @@ class PinsStayTest(base.TestCase):
         return [lambda chosen, group=group: bool(chosen & group)
                 for group in range(1, 1 << hosts)]
 
-    def test_two_guest_cells_on_two_host_cells(self):
-        self.assertEqual({None, True}, self.outcomes(
-            2, 2, False, self.every_predicate(2, 2)))
+    def test_safe(self):
+        for guests, hosts, alike, predicates in (
+                (2, 2, False, self.every_predicate(2, 2)),
+                # Like guest cells on all host cells, or near one group.
+                *((cells, cells, True, self.every_predicate(cells, cells))
+                  for cells in (2, 3, 4)),
+                (2, 3, True, self.every_predicate(2, 3)),
+                (2, 4, True, self.one_group(4)),
+                (3, 4, True, self.one_group(4)),
+                # Two guest cells that lack nothing.
+                *((2, hosts, False, [lambda chosen: True])
+                  for hosts in (3, 4, 5))):
+            self.assertEqual(
+                {None, True}, self.outcomes(guests, hosts, alike, predicates),
+                (guests, hosts, alike))
 
-    def test_like_guest_cells_on_all_host_cells(self):
-        for cells in (2, 3, 4):
-            self.assertEqual({None, True}, self.outcomes(
-                cells, cells, True, self.every_predicate(cells, cells)))
-
-    def test_two_like_guest_cells_on_three_host_cells(self):
-        self.assertEqual({None, True}, self.outcomes(
-            2, 3, True, self.every_predicate(2, 3)))
-
-    def test_like_guest_cells_near_one_group(self):
-        for guests, hosts in ((2, 4), (3, 4)):
-            self.assertEqual({None, True}, self.outcomes(
-                guests, hosts, True, self.one_group(hosts)))
-
-    def test_two_guest_cells_that_lack_nothing(self):
-        for hosts in (3, 4, 5):
-            self.assertEqual({None, True}, self.outcomes(
-                2, hosts, False, [lambda chosen: True]))
-
-    def test_labels_of_exact_host_cells(self):
-        def exact(chosen):
-            return chosen == 0b0101
-
-        self.assertIn(False, self.outcomes(2, 4, True, [exact]))
-
-    def test_all_but_one_host_cell(self):
-        self.assertIn(False, self.outcomes(
-            3, 4, True, [lambda chosen: chosen == 0b1011]))
-
-    def test_guest_cells_that_differ(self):
-        self.assertIn(False, self.outcomes(
-            3, 3, False, [lambda chosen: True]))
-        self.assertIn(False, self.outcomes(
-            2, 3, False, [lambda chosen: chosen == 0b011]))
+    def test_not_safe(self):
+        """Labels of exact host cells, and guest cells that differ."""
+        for guests, hosts, alike, predicate in (
+                (2, 4, True, lambda chosen: chosen == 0b0101),
+                (3, 4, True, lambda chosen: chosen == 0b1011),
+                (3, 3, False, lambda chosen: True),
+                (2, 3, False, lambda chosen: chosen == 0b011)):
+            self.assertIn(
+                False, self.outcomes(guests, hosts, alike, [predicate]),
+                (guests, hosts, alike))
 
 
 class SearchTest(base.TestCase):

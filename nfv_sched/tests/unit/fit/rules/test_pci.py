@@ -190,6 +190,11 @@ class AliasReaderTest(MoveTestCase):
 
 
 class TestRule(base.PCITestCase):
+    def guest_on_host(self, free, count=1, policy='preferred'):
+        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
+        return numa_base.guest_on_host(found, free and numa_base.devices(
+            found, free, clouds.pci_request(count, policy)))
+
     def test_of(self):
         """A key of ours, or a preference of Nova's own."""
         for keys, policy, expected in (
@@ -214,11 +219,9 @@ class TestRule(base.PCITestCase):
     def test_degree(self):
         """The part of the devices that are near."""
         rule, = rules_base.rules_of(self.spec(PREFER, 'preferred', 4))
-        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
         for free, degrees in (({0: 4}, [1.0, 0.0]), ({0: 1, 1: 3},
                                                      [0.25, 0.75])):
-            guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
-                found, free, clouds.pci_request(4, 'preferred')))
+            guest_on_host = self.guest_on_host(free, 4)
             self.assertEqual(degrees, [
                 rule.degree(None, guest_on_host, (cell,))
                 for cell in range(2)])
@@ -226,29 +229,24 @@ class TestRule(base.PCITestCase):
                 rule.is_satisfied(None, guest_on_host, (cell,))
                 for cell in range(2)])
         self.assertEqual(
-            0.0, rule.degree(None, numa_base.guest_on_host(found), (0,)))
+            0.0, rule.degree(None, self.guest_on_host(None), (0,)))
 
     def test_broken(self):
         rule, = rules_base.rules_of(self.spec(STRICT, 'preferred', 4))
-        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
         for free, text in (
                 ({0: 1, 1: 3}, 'all PCI devices on its NUMA nodes needed, '
                  '3 of 4 are'), ({1: 4}, 'None')):
-            guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
-                found, free, clouds.pci_request(4, 'preferred')))
             self.assertIn(text, str(rule.violation_reason(
-                None, guest_on_host, numa_rule.Pinning((1,), ((),)))))
+                None, self.guest_on_host(free, 4),
+                numa_rule.Pinning((1,), ((),)))))
 
     def test_always(self):
         """By Nova's own policy, without any label."""
         rule, = rules_base.rules_of(self.spec(STRICT))
-        found = numa_base.evaluation(clouds.host_topology(), clouds.guest())
         for policy, free, always in (
                 ('required', {0: 1, None: 1}, True),
                 ('legacy', {0: 1, 1: 1}, True),
                 ('legacy', {0: 1, None: 1}, False),
                 ('socket', {0: 1}, True), ('preferred', {0: 1}, False)):
-            guest_on_host = numa_base.guest_on_host(found, numa_base.devices(
-                found, free, clouds.pci_request(1, policy)))
-            self.assertEqual(
-                always, rule.is_always_satisfied(None, guest_on_host, []))
+            self.assertEqual(always, rule.is_always_satisfied(
+                None, self.guest_on_host(free, policy=policy), []))

@@ -19,10 +19,7 @@ class TestThreads(base.JointTestCase):
             id=0, cpuset={0, 1}, pcpuset=set(), memory=512)])
         spec = strategies.request_spec(guest, None, {
             'hw:cpu_thread_policy': 'isolate'})
-        topology = clouds.host_topology(switch=None)
-        for cell in topology.cells:
-            ids = sorted(cell.pcpuset)
-            cell.siblings = [set(ids[:2]), set(ids[2:])]
+        topology = clouds.host_topology(switch=None, threads=2)
         self.assertEqual(['host1'], self.passing(
             [strategies.host_state(topology)], spec, self.filters[-1:]))
 
@@ -57,8 +54,7 @@ class TestBroken(base.JointTestCase):
     """A guest that runs already; the cores of node 0 are 0-1 and 2-3."""
 
     def violation_reason(self, policy, *pins, others=()):
-        host = clouds.host_topology(switch=None)
-        host.cells[0].siblings = [{0, 1}, {2, 3}]
+        host = clouds.host_topology(switch=None, threads=2)
         guest = clouds.guest(vcpus=len(pins))
         guest.cells[0].cpu_thread_policy = policy
         of_guest, = rules_base.rules_of(strategies.request_spec(
