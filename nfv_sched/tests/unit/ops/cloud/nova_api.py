@@ -228,3 +228,11 @@ class CloudAPI(neutron_api.NeutronAPI):
             'OS_PASSWORD': password, 'OS_PROJECT_NAME': 'admin',
             'OS_USER_DOMAIN_ID': 'default',
             'OS_PROJECT_DOMAIN_ID': 'default'}
+
+
+def start(test, nova=None):
+    """Start a stand-in for the APIs of a cloud, until a test ends."""
+    api = CloudAPI(nova)
+    api.start()
+    test.addCleanup(api.stop)
+    return api

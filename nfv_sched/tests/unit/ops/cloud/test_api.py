@@ -14,9 +14,7 @@ class ReadTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.cloud = nova_api.CloudAPI()
-        self.cloud.start()
-        self.addCleanup(self.cloud.stop)
+        self.cloud = nova_api.start(self)
         self.nova = self.cloud.nova
 
     def connection(self, **fields):

@@ -4,6 +4,7 @@
 import csv
 import functools
 import io
+import json
 import os
 import re
 from unittest import mock
@@ -13,6 +14,7 @@ import fixtures
 from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.commands import source
 from nfv_sched.ops.simulator import progress
 from nfv_sched.tests import base
 
@@ -21,6 +23,11 @@ def cells(out: str) -> list[list[str]]:
     """Return the titles and rows of a table that has nothing after it."""
     titles, _rule, *rows = out.splitlines()
     return [re.split('  +', line.strip()) for line in (titles, *rows)]
+
+
+def live(read):
+    """Return the fixture of a live cloud, which a function reads."""
+    return fixtures.MockPatchObject(source, 'reader', lambda _arguments: read)
 
 
 class CommandTestCase(base.TestCase):
@@ -47,16 +54,22 @@ class CommandTestCase(base.TestCase):
         self.assertNotIn('Traceback', err.getvalue())
         return code, out.buffer.getvalue().decode(), err.getvalue()
 
+    def exits(self, code: int, *args: str) -> tuple[str, str]:
+        """Run a command that exits so; return standard output and error."""
+        actual, out, err = self.run_command(*args)
+        self.assertEqual(code, actual, out + err)
+        return out, err
+
     def shown(self, *args: str, code: int = 0) -> str:
         """Run a command that prints no errors; return what it prints."""
-        actual, out, err = self.run_command(*args)
-        self.assertEqual((code, ''), (actual, err), out)
+        out, err = self.exits(code, *args)
+        self.assertEqual('', err, out)
         return out
 
     def refused(self, text: str, *args: str, code: int = 2) -> str:
         """Run a command that prints nothing but errors; return these."""
-        actual, out, err = self.run_command(*args)
-        self.assertEqual((code, ''), (actual, out), err)
+        out, err = self.exits(code, *args)
+        self.assertEqual('', out, err)
         self.assertIn('error: ', err)
         self.assertIn(text, err)
         return err
@@ -67,6 +80,20 @@ class CommandTestCase(base.TestCase):
 
     def in_folder(self, name: str) -> str:
         return os.path.join(self.folder, name)
+
+    def write_file(self, name: str, content: str | bytes | dict) -> str:
+        """Write a file that no other user reads; return its path.
+
+        :param content: what is neither text nor bytes is written as JSON
+        """
+        if not isinstance(content, bytes):
+            content = (content if isinstance(content, str)
+                       else json.dumps(content)).encode()
+        path = self.in_folder(name)
+        with open(path, 'wb') as stream:
+            stream.write(content)
+        os.chmod(path, 0o600)
+        return path
 
     def save_cloud(self, cloud: snapshot.Cloud) -> str:
         """Save a cloud; return the path of the file, always the same."""

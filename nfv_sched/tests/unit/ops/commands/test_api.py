@@ -9,7 +9,6 @@ import sys
 
 import fixtures
 from testtools import matchers
-import yaml
 
 from nfv_sched.tests.unit.limits import neutron_api
 from nfv_sched.tests.unit.ops.cloud import nova_api
@@ -26,9 +25,7 @@ class APITestCase(base.CommandTestCase):
                 self.useFixture(fixtures.EnvironmentVariable(name))
         # No clouds.yaml of somebody.
         self.useFixture(fixtures.EnvironmentVariable('HOME', self.folder))
-        self.api = nova_api.CloudAPI()
-        self.api.start()
-        self.addCleanup(self.api.stop)
+        self.api = nova_api.start(self)
         self.nova = self.api.nova
         self.log_in()
 
@@ -88,9 +85,7 @@ class FlavorTest(APITestCase):
 
     def test_used_of_file(self):
         self.nova.servers = [nova_api.server('vm-1', self.good)]
-        path = self.in_folder('flavors.json')
-        with open(path, 'w') as stream:
-            json.dump({'flavors': [self.good]}, stream)
+        path = self.write_file('flavors.json', {'flavors': [self.good]})
         self.lint('--file', path, '--used', code=0)
         self.assertEqual(
             ['services', 'servers'],
@@ -118,12 +113,10 @@ class FlavorTest(APITestCase):
         for name in self.api.variables():
             self.useFixture(fixtures.EnvironmentVariable(name))
         variables = self.api.variables()
-        path = self.in_folder('clouds.yaml')
-        with open(path, 'w') as stream:
-            yaml.safe_dump({'clouds': {'east': {
-                'region_name': 'RegionOne', 'auth': {
-                    name.removeprefix('OS_').lower(): value
-                    for name, value in variables.items()}}}}, stream)
+        path = self.write_file('clouds.yaml', {'clouds': {'east': {
+            'region_name': 'RegionOne', 'auth': {
+                name.removeprefix('OS_').lower(): value
+                for name, value in variables.items()}}}})
         self.useFixture(fixtures.EnvironmentVariable(
             'OS_CLIENT_CONFIG_FILE', path))
         self.lint('good', '--os-cloud', 'east', code=0)
@@ -189,17 +182,14 @@ class RebalanceTest(APITestCase):
 
     def test_plan(self):
         """Neutron alone is asked, and what is not known is told."""
-        code, out, err = self.run_command(
-            'agent', 'rebalance', '--api', '-f', 'json')
-        self.assertEqual(3, code, err)
+        out, err = self.exits(3, 'agent', 'rebalance', '--api', '-f', 'json')
         self.assertEqual(
             'note: limits of virtual switches are in nova.conf, and were not '
             'looked at\n', err)
         self.assertEqual(2, len(json.loads(out)['moves']), out)
         self.assertEqual([], self.nova.requests)
-        code, out, _err = self.run_command(
-            'agent', 'rebalance', '--api', '-f', 'commands')
-        self.assertEqual(3, code)
+        out, _err = self.exits(
+            3, 'agent', 'rebalance', '--api', '-f', 'commands')
         first, second = (agent['id'] for agent in self.api.agents[:2])
         self.assertEqual(2, out.count(f'remove router --l3 -- {first} '))
         self.assertEqual(2, out.count(f'add router --l3 -- {second} '))

@@ -10,7 +10,6 @@ import fixtures
 from nfv_sched.ops.answers.audit import values
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import drain as drain_command
-from nfv_sched.ops.commands import source
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.answers.audit import clouds
 from nfv_sched.tests.unit.ops.answers.audit import faults
@@ -93,8 +92,7 @@ class LiveTest(base.CommandTestCase):
     def audit(self, *readings, args=()):
         left = list(readings)
         slept = []
-        self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', lambda _arguments: lambda: left.pop(0)))
+        self.useFixture(base.live(lambda: left.pop(0)))
         self.useFixture(fixtures.MockPatch(
             'nfv_sched.ops.commands.audit.time.sleep', slept.append))
         code, out, err = self.run_command(

@@ -7,7 +7,6 @@ Every command either shows something, or says in a line what is wrong.
 import copy
 import dataclasses
 import io
-import json
 import os
 import re
 from unittest import mock
@@ -113,9 +112,8 @@ class BadSnapshotTest(base.CommandTestCase):
     def setUp(self):
         super().setUp()
         self.path = self.in_folder('cloud.json')
-        self.steps = self.in_folder('steps.yaml')
-        with open(self.steps, 'w') as steps:
-            steps.write('steps:\n- boot: new\n  flavor: vrouter.4\n')
+        self.steps = self.write_file(
+            'steps.yaml', 'steps:\n- boot: new\n  flavor: vrouter.4\n')
         self.data = {'format': file.FORMAT, 'version': snapshot.VERSION,
                      'cloud': codec.encode(CLOUD)}
 
@@ -147,8 +145,7 @@ class BadSnapshotTest(base.CommandTestCase):
                 self.assertLessEqual(out.count('<script>'), 1, where)
 
     def save(self, data):
-        with open(self.path, 'w') as opened:
-            json.dump(data, opened)
+        self.write_file(self.path, data)
 
     def test_good(self):
         self.save(self.data)

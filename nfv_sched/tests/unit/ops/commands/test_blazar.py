@@ -37,8 +37,7 @@ class BlazarTest(base.CommandTestCase):
                     uuid='a' * 32, name='new', host=None, cell='cell1',
                     state='error', project=project, flavor=cloud.flavors[0],
                     hints={'reservation': (name,)}),)))
-            done, out, _err = self.run_command(
-                'server', 'explain', 'new', '--try-seconds', '0', '--from',
-                path)
-            self.assertEqual(code, done)
+            out, _err = self.exits(
+                code, 'server', 'explain', 'new', '--try-seconds', '0',
+                '--from', path)
             self.assertIn(text, out)

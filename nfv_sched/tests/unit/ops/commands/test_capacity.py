@@ -132,9 +132,8 @@ class CapacityTest(base.CommandTestCase):
         self.file += '.yaml'
         pathlib.Path(self.file).write_text(NETWORKS)
         for network, fits in (('near', 3), ('anywhere', 4)):
-            code, out, err = self.run_command(
-                'list', '--network', network, '-f', 'csv')
-            self.assertEqual(0, code, err)
+            out, _err = self.exits(
+                0, 'list', '--network', network, '-f', 'csv')
             self.assertEqual(fits, self.csv_rows(out)[0]['Fits'])
 
     def test_networks_that_are_not_there(self):
@@ -189,13 +188,11 @@ class QuotaTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.api = nova_api.CloudAPI()
+        self.api = nova_api.start(self)
         self.api.projects = [
             {'id': self.ID, 'name': self.NAME},
             {'id': 'b' * 32, 'name': 'twin'},
             {'id': 'c' * 32, 'name': 'twin'}]
-        self.api.start()
-        self.addCleanup(self.api.stop)
         self.quotas = {self.ID: {
             'instances': (10, 3), 'cores': (20, 9), 'ram': (-1, 9000)}}
         # Metadata with such a value make no ID of it in a live cloud.

@@ -67,10 +67,8 @@ def _faults(page):
 class PageTestCase(base.CommandTestCase):
 
     def servers(self, example, level=reasons.POLICY):
-        code, out, err = self.run_command(
-            'simulation', 'run', '--example', example, '--reasons', level,
-            '-f', 'json')
-        self.assertEqual((0, ''), (code, err))
+        out = self.shown('simulation', 'run', '--example', example,
+                         '--reasons', level, '-f', 'json')
         return {each['server']: each for each in json.loads(out)['servers']}
 
     def faults_of(self, example, level=reasons.POLICY):
@@ -139,9 +137,7 @@ class CookbookTest(PageTestCase):
     def test_lint(self):
         for args in (('--file', self.path),
                      ('--all', '--hosts', '--from', self.path)):
-            code, out, _err = self.run_command(
-                'flavor', 'lint', *args, '-f', 'json')
-            self.assertEqual(0, code)
+            out, _err = self.exits(0, 'flavor', 'lint', *args, '-f', 'json')
             result = json.loads(out)
             self.assertEqual(len(self.flavors), result['flavors_checked'])
             self.assertEqual([], [each for each in result['findings']

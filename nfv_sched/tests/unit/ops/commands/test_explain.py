@@ -104,9 +104,7 @@ class ImageTest(test_simulate.SimulateTestCase):
 
     def setUp(self):
         super().setUp()
-        self.api = nova_api.CloudAPI()
-        self.api.start()
-        self.addCleanup(self.api.stop)
+        self.api = nova_api.start(self)
         cloud = source.load(self.file(CLOUD))
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda arguments: lambda: cloud))

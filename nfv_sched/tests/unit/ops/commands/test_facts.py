@@ -4,12 +4,10 @@
 import json
 import os
 
-import fixtures
-
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import hosts as hosts_command
-from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.commands import base
 
 
 def lscpu(cores=2, threads=2, **fields):
@@ -19,7 +17,7 @@ def lscpu(cores=2, threads=2, **fields):
          'online': True, **fields} for cpu in range(cores * threads)]})
 
 
-class FactsTest(base.TestCase):
+class FactsTest(base.CommandTestCase):
 
     # CPUs 0 and 2, 1 and 3 are siblings; 0 is not Nova's.
     NODE = snapshots.node(0, 2, 2, 1, shared=0,
@@ -27,16 +25,11 @@ class FactsTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.folder = self.useFixture(fixtures.TempDir()).path
         self.warnings = []
 
     def write(self, **files):
         for name, text in files.items():
-            with open(self.path(name.replace('_json', '.json')), 'w') as file:
-                file.write(text)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
+            self.write_file(name.replace('_json', '.json'), text)
 
     def machines(self, *hosts):
         hosts = hosts or (snapshots.host('a', [self.NODE]),
@@ -47,7 +40,7 @@ class FactsTest(base.TestCase):
         return {host.hypervisor: sorted(found[host.uuid].cpus)
                 for host in hosts if host.uuid in found}
 
-    def refused(self, *hosts):
+    def error(self, *hosts):
         return str(self.assertRaises(
             errors.CloudUnreadError, self.machines, *hosts))
 
@@ -55,7 +48,7 @@ class FactsTest(base.TestCase):
         self.write(a_json=lscpu(), b=lscpu(), c='of no host')
         self.assertEqual({'a': [0, 1, 2, 3], 'b': [0, 1, 2, 3]},
                          self.machines())
-        os.remove(self.path('b'))
+        os.remove(self.in_folder('b'))
         self.assertEqual(['a'], list(self.machines()))
         self.assertEqual([], self.warnings)
 
@@ -101,21 +94,21 @@ class FactsTest(base.TestCase):
             snapshots.host('a', [self.NODE], hypervisor='x'))))
 
     def test_names_of_hosts_lead_nowhere_else(self):
-        os.mkdir(self.path('in'))
+        os.mkdir(self.in_folder('in'))
         self.write(a=lscpu())
         host = snapshots.host('../a', [self.NODE])
         self.assertEqual({}, hosts_command.machines(
-            hosts_command.fact_files(self.path('in')), snapshots.cloud([host]),
-            [host], self.warnings.append))
+            hosts_command.fact_files(self.in_folder('in')),
+            snapshots.cloud([host]), [host], self.warnings.append))
 
     def test_contradictions(self):
         self.write(a_json=lscpu(cores=1), b=lscpu(node=1))
         self.assertEqual({}, self.machines())
         self.assertEqual([
-            f'a is shown without {self.path("a.json")}, which contradicts '
-            'Nova: CPU 2-3 of node 0 missing; CPU 0-3 of node 0 with other '
-            'siblings',
-            f'b is shown without {self.path("b")}, which contradicts '
+            f'a is shown without {self.in_folder("a.json")}, which '
+            'contradicts Nova: CPU 2-3 of node 0 missing; CPU 0-3 of node 0 '
+            'with other siblings',
+            f'b is shown without {self.in_folder("b")}, which contradicts '
             'Nova: CPU 1-3 on node 1 instead of 0'], self.warnings)
 
     def test_no_host(self):
@@ -125,7 +118,7 @@ class FactsTest(base.TestCase):
         self.assertEqual(
             ['no file of --facts is named after a host that is shown'],
             self.warnings)
-        os.remove(self.path('c'))
+        os.remove(self.in_folder('c'))
         self.assertEqual({}, self.machines())
         self.assertEqual(2, len(self.warnings))
 
@@ -135,24 +128,24 @@ class FactsTest(base.TestCase):
         for name, error in (('x', 'No such file or directory'),
                             ('a', 'Not a directory')):
             self.folder = os.path.join(folder, name)
-            self.assertEqual(f'{self.folder}: {error}', self.refused())
+            self.assertEqual(f'{self.folder}: {error}', self.error())
 
     def test_a_folder(self):
-        os.mkdir(self.path('a'))
+        os.mkdir(self.in_folder('a'))
         self.assertEqual(
-            f'{self.path("a")}: is a folder; a file is needed',
-            self.refused())
+            f'{self.in_folder("a")}: is a folder; a file is needed',
+            self.error())
 
     def test_a_pipe(self):
         """Nobody may ever write to it."""
-        os.mkfifo(self.path('a'))
-        self.assertIn(self.path('a'), self.refused())
+        os.mkfifo(self.in_folder('a'))
+        self.assertIn(self.in_folder('a'), self.error())
 
     def test_two_files(self):
         self.write(a=lscpu(), a_json=lscpu())
-        self.assertEqual(
-            f'{self.path("a.json")} and {self.path("a")} are both of host a',
-            self.refused())
+        path = self.in_folder('a')
+        self.assertEqual(f'{path}.json and {path} are both of host a',
+                         self.error())
 
     def test_not_sound(self):
         for text, error in (
@@ -162,6 +155,6 @@ class FactsTest(base.TestCase):
                  '"lscpu -J -e=CPU,NODE,SOCKET,CORE,CACHE,ONLINE" prints'),
                 (lscpu(cpu=1), 'CPU 1 is there twice')):
             self.write(a=text)
-            found = self.refused()
-            self.assertEqual(self.path('a'), found.partition(': ')[0])
+            found = self.error()
+            self.assertEqual(self.in_folder('a'), found.partition(': ')[0])
             self.assertIn(error, found)

@@ -7,14 +7,12 @@ import os
 import re
 import subprocess
 
-import fixtures
 from osc_lib import utils
 import yaml
 
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.commands import flavor_file as flavors_file
-from nfv_sched.tests import base as tests_base
 from nfv_sched.tests.unit.ops.answers.plans import test_rendering
 from nfv_sched.tests.unit.ops.commands import base
 from nfv_sched.tests.unit.ops import small_clouds
@@ -44,26 +42,10 @@ PLAIN = {'f': {'vcpus': 4, 'memory': '2 GiB', 'disk': 20, 'id': 7,
                'extra_specs': {'hw:numa_nodes': 2}}}
 
 
-class Files(fixtures.Fixture):
-    def _setUp(self):
-        self.folder = self.useFixture(fixtures.TempDir()).path
-
-    def write(self, content, name='file'):
-        path = os.path.join(self.folder, name)
-        with open(path, 'w') as opened:
-            opened.write(content if isinstance(content, str)
-                         else json.dumps(content))
-        return path
-
-
-class FlavorFileTest(tests_base.TestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.files = self.useFixture(Files())
+class FlavorFileTest(base.CommandTestCase):
 
     def read(self, content):
-        return flavors_file.flavors(self.files.write(content))
+        return flavors_file.flavors(self.write_file('file', content))
 
     def test_sources(self):
         seen = set()
@@ -117,7 +99,7 @@ class FlavorFileTest(tests_base.TestCase):
             flavor, = self.read([{**LISTED, 'Properties': utils.format_dict(
                 specs)}])
             self.assertEqual(specs, flavor.extra_specs)
-        image = flavors_file.image(self.files.write({
+        image = flavors_file.image(self.write_file('file', {
             'properties': "hw_cpu_policy='dedicated', min='1'"}))
         self.assertEqual({'hw_cpu_policy': 'dedicated', 'min': '1'},
                          image.properties)
@@ -181,7 +163,7 @@ class FlavorFileTest(tests_base.TestCase):
              'a' * 32)):
             self.assertEqual(
                 (image_id, {'hw_cpu_policy': 'dedicated', 'min': '1'}, 0, 0),
-                flavors_file.image(self.files.write(content)))
+                flavors_file.image(self.write_file('file', content)))
         for content in ('x', '[]', '', {'properties': {}, 'min_ram': -1},
                         {'properties': {}, 'id': '--os-auth-url=x'},
                         {'properties': {}, 'size': 'x'},
@@ -189,7 +171,7 @@ class FlavorFileTest(tests_base.TestCase):
                         [{'ID': 'a' * 32, 'Name': 'x', 'Status': 'active'}],
                         {'resources': {'i': {'properties': {}}}}):
             self.assertRaises(errors.CloudUnreadError, flavors_file.image,
-                              self.files.write(content))
+                              self.write_file('file', content))
 
     def test_image_needs(self):
         cases = (
@@ -197,8 +179,8 @@ class FlavorFileTest(tests_base.TestCase):
             ({'min_ram': '512', 'min_disk': 3, 'size': 3 << 30}, (512, 3)),
             ({'min_disk': 3, 'size': (3 << 30) + 1}, (0, 4)))
         for fields, needs in cases:
-            found = flavors_file.image(self.files.write(
-                {'properties': {}, **fields}))
+            found = flavors_file.image(self.write_file(
+                'file', {'properties': {}, **fields}))
             self.assertEqual(needs, (found.memory, found.disk))
 
 
@@ -206,12 +188,11 @@ class LintTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.files = self.useFixture(Files())
         self.file = self.save_cloud(CLOUD)
 
     def test_keys_of_bare_metal(self):
         """Ironic boots nodes as these say, whatever the API checks."""
-        path = self.files.write({'bm': {
+        path = self.write_file('file', {'bm': {
             'vcpus': 1, 'ram': 1, 'properties': {
                 'resources:CUSTOM_BAREMETAL': '1',
                 'capabilities:boot_mode': 'uefi',
@@ -248,7 +229,7 @@ class LintTest(base.CommandTestCase):
 
     def test_file(self):
         """Flavors of a file are counted on hosts of a cloud."""
-        path = self.files.write({'flavors': {
+        path = self.write_file('file', {'flavors': {
             'a': {'vcpus': 9, 'ram': 1024, 'properties': {
                 'hw:cpu_policy': 'dedicated'}},
             'b': {'vcpus': 1, 'ram': 1024, 'properties': {'hw:x': '1'}}}})
@@ -257,7 +238,7 @@ class LintTest(base.CommandTestCase):
                 '--file', path, 'a', '--hosts', code=3))
 
     def test_image(self):
-        path = self.files.write({'properties': {'hw_numa_node.0': '1'}})
+        path = self.write_file('file', {'properties': {'hw_numa_node.0': '1'}})
         self.assertEqual(
             [('good', 'warning', 'image-dropped')],
             self.findings('good', '--image', path))
@@ -274,7 +255,7 @@ class LintTest(base.CommandTestCase):
     def test_unread(self):
         for args in (('good', '--from', '/nowhere'),
                      ('--file', '/nowhere'),
-                     ('--file', self.files.write('x')),
+                     ('--file', self.write_file('file', 'x')),
                      ('good', '--from', self.file, '--image', '/nowhere')):
             err = self.refused('', 'flavor', 'lint', *args, code=1)
             self.assertEqual(1, len(err.splitlines()))
@@ -298,7 +279,7 @@ class LintTest(base.CommandTestCase):
             {'hw:cpu_max_sockets': '-1'}, {'trait:x': 'forbidden'},
             {'group_policy': 'x', 'resources1:VCPU': '1'},
             {'accel:device_profile': evil}, {'hw:tpm_version': '9'})
-        path = self.files.write({
+        path = self.write_file('file', {
             f'f{number}': {'vcpus': 65535 if number % 2 else 4,
                            'ram': 2 ** 31 - 1 if number % 3 else 1024,
                            'properties': each}
@@ -320,15 +301,14 @@ class TranslateTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.files = self.useFixture(Files())
-        self.file = self.files.write({'old one': {
+        self.file = self.write_file('file', {'old one': {
             'vcpus': 4, 'ram': 1024, 'properties': self.SPECS}})
 
     def translate(self, *args, code=3):
         return self.shown('flavor', 'translate', *args, code=code)
 
     def test_commands_run_twice(self):
-        program = self.files.write("""#!/bin/sh
+        program = self.write_file('openstack', """#!/bin/sh
 cd "${0%/*}"
 echo "$*" >> calls
 case "$*" in
@@ -337,55 +317,55 @@ case "$*" in
 *"flavor set"*) test -e exists;;
 *) exit 9;;
 esac
-""", 'openstack')
+""")
         os.chmod(program, 0o700)
         out = self.translate('--file', self.file, '-f', 'commands')
         for calls in (['show', 'create', 'set'], ['show', 'set']):
             subprocess.run(
                 ['sh'], input=out, text=True, check=True, timeout=60,
-                env={'PATH': f'{self.files.folder}:{os.environ["PATH"]}'})
-            log = os.path.join(self.files.folder, 'calls')
+                env={'PATH': f'{self.folder}:{os.environ["PATH"]}'})
+            log = self.in_folder('calls')
             with open(log) as opened:
                 self.assertEqual(calls, [
                     line.split()[3] for line in opened])
             os.remove(log)
 
     def test_commands_stop(self):
-        program = self.files.write("""#!/bin/sh
+        program = self.write_file('openstack', """#!/bin/sh
 cd "${0%/*}"
 echo "$*" >> calls
 case "$*" in *"flavor set"*) exit 1;; esac
-""", 'openstack')
+""")
         os.chmod(program, 0o700)
-        path = self.files.write({name: {
+        path = self.write_file('file', {name: {
             'vcpus': 1, 'ram': 1, 'properties': {'hw:numa_node.0': '1'}}
             for name in ('a', 'b')})
         out = self.translate('--file', path, '-f', 'commands', code=0)
         done = subprocess.run(
             ['sh'], input=out, text=True, timeout=60,
-            env={'PATH': f'{self.files.folder}:{os.environ["PATH"]}'})
+            env={'PATH': f'{self.folder}:{os.environ["PATH"]}'})
         self.assertEqual(1, done.returncode)
-        with open(os.path.join(self.files.folder, 'calls')) as opened:
+        with open(self.in_folder('calls')) as opened:
             self.assertEqual(['show', 'set'], [
                 line.split()[3] for line in opened])
 
     def test_commands_are_harmless(self):
         evil = "x\nreboot; `reboot` $(reboot) '\u2028reboot"
-        path = self.files.write({evil: {'vcpus': 1, 'ram': 1}}, 'evil')
+        path = self.write_file('evil', {evil: {'vcpus': 1, 'ram': 1}})
         self.refused(
             'name must be printable characters', 'flavor', 'translate',
             '--file', path, '-f', 'commands', code=1)
-        path = self.files.write({'evil': {
+        path = self.write_file('evil', {'evil': {
             'vcpus': 1, 'ram': 1, 'properties': {
                 'hw:numa_node.0': evil, f'hw:{evil}': evil,
-                'hw:cpu_model': evil}}}, 'evil')
+                'hw:cpu_model': evil}}})
         out = self.translate('--file', path, '-f', 'commands')
         # This one has errors.
         self.assertEqual([], self.lines(out))
         evil = "x; `reboot` $(reboot) '"
-        path = self.files.write({evil: {
+        path = self.write_file('evil', {evil: {
             'vcpus': 1, 'ram': 1, 'properties': {
-                'hw:numa_node.0': '1'}}}, 'evil')
+                'hw:numa_node.0': '1'}}})
         out = self.translate('--file', path, '-f', 'commands', code=0)
         (_version, create), (_version, properties) = test_rendering.parsed(
             self.lines(out))
@@ -394,9 +374,10 @@ case "$*" in *"flavor set"*) exit 1;; esac
 
     def test_commands_that_cannot_be_shown(self):
         """They are comments: what is pasted is what was seen."""
-        path = self.files.write({'a': {'vcpus': 1, 'ram': 1024, 'properties': {
-            'hw:cpu_policy': 'dedicated', 'trait:CUSTOM_A': 'required',
-            'custom:note': 'a\u200bb'}}})
+        path = self.write_file('file', {'a': {
+            'vcpus': 1, 'ram': 1024, 'properties': {
+                'hw:cpu_policy': 'dedicated', 'trait:CUSTOM_A': 'required',
+                'custom:note': 'a\u200bb'}}})
         out = self.translate('--file', path, '-f', 'commands', code=0)
         self.assertEqual([], self.lines(out))
         self.assertIn(r'a\u200bb', out)

@@ -21,7 +21,6 @@ from nfv_sched.ops.cli import base as cli_base
 from nfv_sched.ops.cli import documents
 from nfv_sched.ops.cli import formats
 from nfv_sched.ops.cli import tables
-from nfv_sched.ops.commands import source
 from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.commands import base as commands
@@ -108,8 +107,7 @@ class StdoutTest(commands.CommandTestCase):
                  b'{\n'),
                 (('host', 'drain', 'compute-1', *cloud, '--save'), b'{\n')):
             self.written(begin, *args)
-        self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', lambda _arguments: snapshots.cloud))
+        self.useFixture(commands.live(snapshots.cloud))
         self.written(b'\x1f\x8b', 'snapshot', 'save')
 
     def test_every_option(self):

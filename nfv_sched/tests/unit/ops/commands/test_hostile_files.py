@@ -4,11 +4,9 @@
 import dataclasses
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
-import fixtures
 from nova.conf import opts
 from nova.scheduler import filters
 from oslo_config import cfg
@@ -17,8 +15,8 @@ from nfv_sched.base import conf
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import options as cloud_options
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.tests import base
 from nfv_sched.tests import snapshots
+from nfv_sched.tests.unit.ops.commands import base
 
 #: In each text of a file that could be a name of something on the machine.
 MARKER = 'nowhere'
@@ -103,30 +101,24 @@ def hostile_cloud():
             rules={'max_server_per_host': text}),))
 
 
-class HostileFilesTest(base.TestCase):
+class HostileFilesTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.directory = self.useFixture(fixtures.TempDir()).path
         # A module that would be found if it were looked for.
-        self.write(f'{MARKER}.py',
-                   f'open("{MARKER}-was-called", "w").close()\n'
-                   'def classes():\n    return []\n')
-
-    def write(self, name, text):
-        path = os.path.join(self.directory, name)
-        pathlib.Path(path).write_text(text)
-        return path
+        self.write_file(
+            f'{MARKER}.py', f'open("{MARKER}-was-called", "w").close()\n'
+            'def classes():\n    return []\n')
 
     def watch(self, *arguments):
-        events = os.path.join(self.directory, 'events')
+        events = self.in_folder('events')
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-m',
              'nfv_sched.tests.unit.ops.commands.watched', events, MARKER,
              *arguments],
-            cwd=self.directory, capture_output=True, text=True, timeout=300,
+            cwd=self.folder, capture_output=True, text=True, timeout=300,
             env={**os.environ, 'PYTHONPATH': os.pathsep.join(
-                [self.directory, *sys.path])})
+                [self.folder, *sys.path])})
         with open(events) as found:
             return done.returncode, done.stdout + done.stderr, json.load(found)
 
@@ -134,14 +126,14 @@ class HostileFilesTest(base.TestCase):
         code, output, events = self.watch(*arguments)
         self.assertEqual([], events, arguments)
         self.assertNotIn('rabbit://', output)
-        self.assertFalse(os.path.exists(os.path.join(
-            self.directory, f'{MARKER}-was-called')))
+        self.assertFalse(os.path.exists(self.in_folder(
+            f'{MARKER}-was-called')))
         return code, output
 
     def test_snapshot(self):
-        path = os.path.join(self.directory, 'cloud.json.gz')
+        path = self.in_folder('cloud.json.gz')
         file.save(hostile_cloud(), path)
-        steps = self.write('steps.yaml', 'steps: []')
+        steps = self.write_file('steps.yaml', 'steps: []')
         for arguments in (('flavor', 'explain', 'small'),
                           ('cloud', 'failover'),
                           ('simulation', 'run', steps)):
@@ -155,7 +147,7 @@ class HostileFilesTest(base.TestCase):
     def test_cloud_file(self):
         for option, name in (('available_filters', CALLED[0]),
                              ('weight_classes', CALLED[1])):
-            path = self.write('cloud.yaml', CLOUD_FILE % (
+            path = self.write_file('cloud.yaml', CLOUD_FILE % (
                 'filter_scheduler', option, f'[{name}]'))
             code, output = self.assert_harmless('simulation', 'run', path)
             self.assertEqual(1, code, output)
@@ -165,13 +157,13 @@ class HostileFilesTest(base.TestCase):
 
     def test_configuration_names_a_class(self):
         """What a file of this machine names may be named by a snapshot."""
-        path = os.path.join(self.directory, 'cloud.json.gz')
+        path = self.in_folder('cloud.json.gz')
         own = f'{MARKER}.classes'
         file.save(dataclasses.replace(
             snapshots.generated(), options={'filter_scheduler': {
                 'weight_classes': [own]}}), path)
-        config = self.write('nova.conf', '[filter_scheduler]\n'
-                                         f'weight_classes = {own}\n')
+        config = self.write_file(
+            'nova.conf', f'[filter_scheduler]\nweight_classes = {own}\n')
         arguments = ('cloud', 'failover', '--from', path)
         code, output = self.assert_harmless(*arguments)
         self.assertEqual(1, code, output)
@@ -180,7 +172,7 @@ class HostileFilesTest(base.TestCase):
         self.assertIn('import', [event for event, _values in events])
 
 
-class AllowedOptionsTest(base.TestCase):
+class AllowedOptionsTest(base.CommandTestCase):
 
     def test_none_names_a_thing_of_the_machine(self):
         known = {f'{section}.{name}'

@@ -213,32 +213,25 @@ class HostileNamesTest(base.CommandTestCase):
         super().setUp()
         file.save(hostile(), self.in_folder('cloud'))
         os.mkdir(self.in_folder('journal'))
-        with open(self.in_folder(
-                'journal/refusals-20260102T030405Z-1-0123abcd.jsonl'),
-                'wb') as stream:
-            for refusal in refusals():
-                stream.write(test_entry.line(refusal))
-            stream.write(test_entry.line(entry.Lost(time=NAMES[-3], count=3)))
+        self.write_file(
+            'journal/refusals-20260102T030405Z-1-0123abcd.jsonl', b''.join(
+                map(test_entry.line, (*refusals(), entry.Lost(
+                    time=NAMES[-3], count=3)))))
         for name, content in (('steps', STEPS), ('simulated', CLOUD)):
-            with open(self.in_folder(name), 'w') as stream:
-                yaml.safe_dump(content, stream)
-        with open(self.in_folder('facts'), 'w') as stream:
-            json.dump(MACHINE, stream)
+            self.write_file(name, yaml.safe_dump(content))
+        self.write_file('facts', MACHINE)
         plan = migrating_nova.document(*[
             f'server-{number} live {HOSTS[1]}'
             for number, _name in enumerate(NAMES)])
         plan['host'] = NAMES[-2]
         for server, name in zip(plan['servers'], NAMES):
             server['server'] = name
-        with open(self.in_folder('plan'), 'w') as stream:
-            json.dump(plan, stream)
+        self.write_file('plan', plan)
         self.programs = self.in_folder('bin')
         os.mkdir(self.programs)
         for name in PROGRAMS:
-            path = os.path.join(self.programs, name)
-            with open(path, 'w') as program:
-                program.write(STAND_IN.format(log=self.in_folder('log')))
-            os.chmod(path, 0o700)
+            os.chmod(self.write_file(f'bin/{name}', STAND_IN.format(
+                log=self.in_folder('log'))), 0o700)
         for name in FILTERS:
             os.symlink(shutil.which(name), os.path.join(self.programs, name))
         cloud = hostile()
@@ -250,8 +243,8 @@ class HostileNamesTest(base.CommandTestCase):
             **{server.uuid: [server.host, None, server.state, False]
                for server in cloud.servers},
         }.items():
-            with open(self.in_folder(f'log.{name}'), 'w') as stream:
-                print(*lines, sep='\n', file=stream)
+            self.write_file(f'log.{name}', ''.join(
+                f'{line}\n' for line in lines))
         self._live()
 
     def _live(self):
@@ -261,8 +254,7 @@ class HostileNamesTest(base.CommandTestCase):
                 snapshot.Missing(kind=snapshot.MissingKind.HOST,
                                  hosts=(name,), text=name)
                 for name in NAMES if name.strip()]))
-        self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', lambda _arguments: lambda: cloud))
+        self.useFixture(base.live(lambda: cloud))
         self.useFixture(fixtures.MockPatchObject(source, 'configure'))
         self.useFixture(fixtures.MockPatchObject(
             database, 'compute_nodes', lambda: ([
@@ -330,8 +322,7 @@ class HostileNamesTest(base.CommandTestCase):
         :returns: the arguments that each of them was given, its name first
         """
         place = self.useFixture(fixtures.TempDir()).path
-        with open(self.in_folder('log'), 'w'):
-            pass
+        self.write_file('log', '')
         done = subprocess.run(
             ['/bin/bash', '-c', script], cwd=place,
             env={'PATH': self.programs},
@@ -472,13 +463,12 @@ class HostileNamesTest(base.CommandTestCase):
                     *args, '-f', each, codes=(0, 2)) or 'ovs-vsctl')
             if out:
                 usable.add(name)
-                with open(self.in_folder('nova.conf'), 'w') as stream:
-                    stream.write(out)
                 conf = cfg.ConfigOpts()
                 conf.register_opt(cfg.ListOpt('physnets'), 'neutron')
                 conf.register_opt(cfg.ListOpt('numa_nodes'),
                                   f'neutron_physnet_{name}')
-                conf([], default_config_files=[self.in_folder('nova.conf')])
+                conf([], default_config_files=[
+                    self.write_file('nova.conf', out)])
                 self.assertIn(name, conf.neutron.physnets)
                 self.assertEqual(
                     ['0'], conf[f'neutron_physnet_{name}'].numa_nodes)

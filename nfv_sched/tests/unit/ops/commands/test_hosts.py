@@ -132,10 +132,9 @@ class FactsTest(_CommandTest):
 
     def write(self, *cpus):
         os.makedirs(self.in_folder('facts'))
-        with open(self.in_folder('facts/a.json'), 'w') as written:
-            json.dump({'cpus': [
-                {'cpu': cpu, 'node': 0, 'socket': 0, 'core': cpu % 4,
-                 'online': True} for cpu in cpus]}, written)
+        self.write_file('facts/a.json', {'cpus': [
+            {'cpu': cpu, 'node': 0, 'socket': 0, 'core': cpu % 4,
+             'online': True} for cpu in cpus]})
 
     def seen(self, *args):
         return self.host(*args, '--facts', self.in_folder('facts'))

@@ -21,8 +21,7 @@ def write(directory, *entries):
     path = os.path.join(
         directory, 'refusals-20260102T030405Z-1-0123abcd.jsonl')
     with open(path, 'wb') as file:
-        for each in entries:
-            file.write(test_entry.line(each))
+        file.writelines(map(test_entry.line, entries))
     return path
 
 
@@ -37,20 +36,17 @@ class ListTest(base.CommandTestCase):
         return self.run_command('server', 'explain', '--then', *args)
 
     def test_empty(self):
-        with open(self.file, 'w'):
-            pass
+        self.write_file(self.file, '')
         self.assertEqual((0, 'The journal has no refusals.\n', ''),
                          self.list('--journal', self.folder))
 
     def test_configured(self):
-        conf = self.in_folder('nova.conf')
-        with open(conf, 'w') as file:
-            file.write(f'[nfv_sched]\ndecision_journal = {self.folder}\n')
+        conf = self.write_file(
+            'nova.conf', f'[nfv_sched]\ndecision_journal = {self.folder}\n')
         code, out, err = self.process('--config-file', conf)
         self.assertEqual((0, ''), (code, err))
         self.assertIn(TWO, out)
-        with open(conf, 'w'):
-            pass
+        self.write_file(conf, '')
         self.assertEqual(
             (1, '', 'error: there is no journal: [nfv_sched] '
                     'decision_journal is not set\n'),

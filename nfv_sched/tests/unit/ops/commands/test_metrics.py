@@ -83,8 +83,7 @@ class TextFileTest(MetricsTestCase):
         """What was in it is not shown at length, and no password."""
         log = self.useFixture(fixtures.FakeLogger())
         for content in ('a 1 password=hunter2', 'a ' + 'b' * 100000):
-            with open(self.textfile, 'w') as stream:
-                stream.write(content)
+            self.write_file(self.textfile, content)
             self.write()
         self.assertEqual(2, log.output.count('its counts are lost'))
         self.assertNotIn('hunter2', log.output)
@@ -148,18 +147,16 @@ class TextFileTest(MetricsTestCase):
         self.refuse(1, 2)
         for _ in range(2):
             self.assertEqual(2, self.write(*args)[key])
-        with open(self.in_folder(JOURNAL), 'w'):
-            pass
+        self.write_file(JOURNAL, '')
         self.assertEqual(2, self.write(*args)[key])
         self.refuse(2, 3)
         self.assertEqual(3, self.write(*args)[key])
 
     def test_shadow(self):
         args = ('--journal', self.folder)
-        with open(self.in_folder(JOURNAL), 'wb') as opened:
-            opened.write(test_entry.line(test_entry.placed(1)) +
-                         test_entry.line(test_entry.placed(
-                             2, change='', by=())))
+        self.write_file(
+            JOURNAL, test_entry.line(test_entry.placed(1)) + test_entry.line(
+                test_entry.placed(2, change='', by=())))
         for _ in range(2):
             found = self.write(*args)
             self.assertEqual(
@@ -170,26 +167,22 @@ class TextFileTest(MetricsTestCase):
             self.assertEqual(
                 2, found['nfv_sched_shadow_decisions_total', 'Weigher',
                          'same'])
-        with open(self.in_folder(JOURNAL), 'w'):
-            pass
+        self.write_file(JOURNAL, '')
         self.assertEqual(1, self.write(*args)[
             'nfv_sched_shadow_servers_total', 'same'])
 
     def test_what_is_none_of_ours(self):
         for text in ('{}', 'nfv_sched_refusals_total 5', '\0'):
-            with open(self.textfile, 'w') as opened:
-                opened.write(text)
+            self.write_file(self.textfile, text)
             self.assertIn(('nfv_sched_snapshot_age_seconds',), self.write())
         for number in ('1e300', '-1', 'NaN', '+Inf'):
-            with open(self.textfile, 'w') as opened:
-                for family in ('nfv_sched_latest_refusal_timestamp_seconds',
-                               'nfv_sched_refusals_total{policy="x"}'):
-                    name, _brace, _label = family.partition('{')
-                    kind = 'counter' if '{' in family else 'gauge'
-                    opened.write(f'# TYPE {name} {kind}\n'
-                                 f'{family} {number}\n')
-            written = self.write()
-            self.assertIn(('nfv_sched_snapshot_age_seconds',), written)
+            self.write_file(self.textfile, f"""\
+# TYPE nfv_sched_latest_refusal_timestamp_seconds gauge
+nfv_sched_latest_refusal_timestamp_seconds {number}
+# TYPE nfv_sched_refusals_total counter
+nfv_sched_refusals_total{{policy="x"}} {number}
+""")
+            self.assertIn(('nfv_sched_snapshot_age_seconds',), self.write())
 
     def test_journal_that_is_not_there(self):
         path = self.in_folder('missing')
@@ -285,19 +278,20 @@ class ListenTest(MetricsTestCase):
         self.assertGreater(again[taken], first[taken])
         self.assertGreaterEqual(again[errors], failed[errors])
 
+        self.assertIn('The last figures are kept', self.end())
+
+    def end(self):
+        """End the process; return its standard error."""
         self.process.send_signal(signal.SIGTERM)
         _out, err = self.process.communicate(timeout=60)
         self.assertEqual(0, self.process.returncode, err)
         self.assertNotIn('Traceback', err)
-        self.assertIn('The last figures are kept', err)
+        return err
 
     def test_ended_at_once(self):
         """Also while the cloud is read."""
         self.start()
-        self.process.send_signal(signal.SIGTERM)
-        _out, err = self.process.communicate(timeout=60)
-        self.assertEqual(0, self.process.returncode, err)
-        self.assertNotIn('Traceback', err)
+        self.end()
 
     def test_refusals_before(self):
         """A counter that begins anew begins at 0."""
@@ -349,19 +343,14 @@ class ListenTest(MetricsTestCase):
         last = self.scrape()
         self.assertEqual(4, last[fits])
         self.assertEqual(0, last['nfv_sched_collection_errors_total',])
-        self.process.send_signal(signal.SIGTERM)
-        _out, err = self.process.communicate(timeout=60)
-        self.assertEqual(0, self.process.returncode, err)
+        err = self.end()
         self.assertIn('The limit of open files allows only 1 connections '
                       'instead of 32', err)
         self.assertNotIn('Too many open files', err)
 
     def test_password(self):
-        path = self.in_folder('users')
-        with open(path, 'wb') as opened:
-            opened.write(b'u:' + bcrypt.hashpw(b'p', bcrypt.gensalt(4)))
-        os.chmod(path, 0o600)
-        self.start('--auth-file', path)
+        self.start('--auth-file', self.write_file(
+            'users', b'u:' + bcrypt.hashpw(b'p', bcrypt.gensalt(4))))
         error = self.assertRaises(urllib.error.HTTPError, self.scrape)
         self.addCleanup(error.close)
         self.assertEqual(401, error.code)

@@ -96,17 +96,13 @@ class PlanRunTestCase(base.CommandTestCase):
         self.listen(self.nova)
 
     def write(self, document):
-        with open(self.path, 'w') as stream:
-            json.dump(document, stream)
+        self.write_file(self.path, document)
 
     def document(self):
-        with open(self.path) as stream:
-            return json.load(stream)
+        return json.loads(pathlib.Path(self.path).read_bytes())
 
     def listen(self, nova=None):
-        self.api = nova_api.CloudAPI(nova)
-        self.api.start()
-        self.addCleanup(self.api.stop)
+        self.api = nova_api.start(self, nova)
         for name, value in self.api.variables().items():
             self.useFixture(fixtures.EnvironmentVariable(name, value))
 
@@ -119,10 +115,14 @@ class PlanRunTestCase(base.CommandTestCase):
 
     def carry_out(self, *args, code=0):
         """Run the plan; return standard output and error."""
-        found, out, err = self.run_command(
-            'plan', 'run', self.path, *(args or ('--yes',)))
-        self.assertEqual(code, found, out + err)
-        return out, err
+        return self.exits(
+            code, 'plan', 'run', self.path, *(args or ('--yes',)))
+
+    def carry_out_fails(self, text, *args, code=3):
+        """Run the plan, with an error that has this text; return all."""
+        _out, err = self.carry_out(*args, code=code)
+        self.assertIn(text, err)
+        return err
 
     def hosts(self):
         return {each['name']: each['OS-EXT-SRV-ATTR:host']
@@ -146,7 +146,7 @@ class PlanRunTest(PlanRunTestCase):
             self.write({**plan, 'servers': [
                 {**each, place: 'compute-2'} if each['server'] == 'fw-1'
                 else each for each in plan['servers']]})
-            self.assertIn(f'error: {text}', self.carry_out(*args, code=3)[1])
+            self.carry_out_fails(f'error: {text}', *args)
         self.refused('--from needs the https URL', 'plan', 'run', self.path,
                      '--from', 'telco')
 
@@ -187,8 +187,8 @@ class PlanRunTest(PlanRunTestCase):
         out, _err = self.carry_out()
         self.assertEqual('enabled', self.nova.services[0]['status'])
         self.assertNotIn('able', out)
-        _out, err = self.carry_out('--yes', '--enable-after', code=2)
-        self.assertIn('--enable-after is for a plan that empties', err)
+        self.carry_out_fails('--enable-after is for a plan that empties',
+                             '--yes', '--enable-after', code=2)
 
     def test_stays(self):
         """A plan that does not reach all that was asked for ends with 3."""
@@ -286,8 +286,7 @@ class PlanRunTest(PlanRunTestCase):
             return (500, {}) if method == 'POST' else answer(method, *args)
 
         self.nova.answer = broken
-        _out, err = self.carry_out(code=3)
-        self.assertIn('was not moved: POST /servers/', err)
+        err = self.carry_out_fails('was not moved: POST /servers/')
         self.assertIn('/action: 500 Internal Server Error\n', err)
         self.nova.answer = answer
         self.carry_out()
@@ -304,15 +303,14 @@ class PlanRunTest(PlanRunTestCase):
     def test_no_right(self):
         self.plan('a live two')
         del self.nova.server('a')['OS-EXT-SRV-ATTR:host']
-        _out, err = self.carry_out(code=3)
-        self.assertIn('it needs the role admin', err)
+        self.carry_out_fails('it needs the role admin')
 
     def test_timeout(self):
         """A migration that takes too long is waited for by the next run."""
         self.plan('a live two', 'b live two')
         self.nova.moving.clear()
-        _out, err = self.carry_out('--yes', '--timeout', '1', code=3)
-        self.assertIn('error: move 1: a was not over after 1 s\n', err)
+        self.carry_out_fails('error: move 1: a was not over after 1 s\n',
+                             '--yes', '--timeout', '1')
         self.nova.moving.set()
         out, _err = self.carry_out()
         self.assertIn('1/2 a: live migration from one to two: goes on\n', out)
@@ -422,12 +420,9 @@ class PlanRunTest(PlanRunTestCase):
                               (b'{', 'not JSON from line 1, column 2 on'),
                               (b'\x1f\x8b', ''),
                               (b'[' * 5000, ''), (b'[0,' * 90000, '')):
-            with open(self.path, 'wb') as stream:
-                stream.write(content)
-            _out, err = self.carry_out(
-                '--yes', '--max-file-size', '1', code=1)
-            self.assertIn(f'error: {self.path}: ', err)
-            self.assertIn(text, err)
+            self.write_file(self.path, content)
+            self.assertIn(f'error: {self.path}: ', self.carry_out_fails(
+                text, '--yes', '--max-file-size', '1', code=1))
         self.assertEqual([], self.nova.requests)
 
     def test_bad_journals(self):
@@ -435,6 +430,7 @@ class PlanRunTest(PlanRunTestCase):
         self.carry_out()
         lines = open(f'{self.path}.journal', 'rb').read()
         path = self.in_folder('journal')
+        args = '--yes', '--journal', path
         for content, text in (
                 (lines.replace(b'"plan": "', b'"plan": "0'),
                  'is the journal of another plan'),
@@ -448,20 +444,14 @@ class PlanRunTest(PlanRunTestCase):
                 (b'a note', 'is not a journal'),
                 (b'{"format": "x"}', 'is not a journal'),
                 (lines + b'x', 'is not a journal')):
-            with open(path, 'wb') as stream:
-                os.fchmod(stream.fileno(), 0o600)
-                stream.write(content)
-            _out, err = self.carry_out('--yes', '--journal', path, code=1)
-            self.assertIn(f'error: {path}: {text}', err)
-            with open(path, 'rb') as stream:
-                self.assertEqual(content, stream.read())
+            self.write_file(path, content)
+            self.carry_out_fails(f'error: {path}: {text}', *args, code=1)
+            self.assertEqual(content, pathlib.Path(path).read_bytes())
         # What was being written when the power failed.
         for rest in (b'{', b'{"plan": "0', b'\0' * 20):
-            with open(path, 'wb') as stream:
-                stream.write(lines + rest)
-            self.carry_out('--yes', '--journal', path)
-            with open(path, 'rb') as stream:
-                self.assertEqual(lines, stream.read())
+            self.write_file(path, lines + rest)
+            self.carry_out(*args)
+            self.assertEqual(lines, pathlib.Path(path).read_bytes())
         for change, text in ((('chmod', 0o640), 'others have access to it'),
                              (('chmod', 0o602), 'others have access to it'),
                              (('chown', 65534, 65534), 'another user')):
@@ -469,14 +459,12 @@ class PlanRunTest(PlanRunTestCase):
                 continue
             getattr(os, change[0])(path, *change[1:])
             for mode in ('--yes', '--dry-run'):
-                _out, err = self.carry_out(mode, '--journal', path, code=1)
-                self.assertIn(f'error: {path}: ', err)
-                self.assertIn(text, err)
+                self.assertIn(f'error: {path}: ', self.carry_out_fails(
+                    text, mode, '--journal', path, code=1))
             os.chmod(path, 0o600)
         os.remove(path)
         os.mkfifo(path)
-        _out, err = self.carry_out('--yes', '--journal', path, code=1)
-        self.assertIn('not a regular file', err)
+        self.carry_out_fails('not a regular file', *args, code=1)
 
     def test_in_use(self):
         self.plan('a live two')
@@ -486,8 +474,7 @@ class PlanRunTest(PlanRunTestCase):
             self.process().wait(60)))
         runs.start()
         self.wait_for_actions(1)
-        _out, err = self.carry_out(code=1)
-        self.assertIn('is in use', err)
+        self.carry_out_fails('is in use', code=1)
         self.nova.moving.set()
         runs.join()
         self.assertEqual([0], codes)
@@ -505,6 +492,13 @@ class PlanRunTest(PlanRunTestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
 
+    def interrupt(self, process):
+        """Press Ctrl-C while a move is made, and let that end."""
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())
+        self.nova.moving.set()
+
     def test_interrupted_while_it_prints(self):
         """Nor does a move begin that could be made at the same time."""
         self.plan('a live two', 'b live three')
@@ -521,10 +515,7 @@ class PlanRunTest(PlanRunTestCase):
         process = self.process(stderr=subprocess.STDOUT)
         self.wait_for_actions(1)
         process.stdout.close()
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
-        self.assertIsNone(process.poll())
-        self.nova.moving.set()
+        self.interrupt(process)
         self.assertEqual(130, process.wait(60))
         self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
         self.assertEqual('done', self.journal()[-1]['state'])
@@ -535,10 +526,7 @@ class PlanRunTest(PlanRunTestCase):
         self.nova.moving.clear()
         process = self.process()
         self.wait_for_actions(1)
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
-        self.assertIsNone(process.poll())
-        self.nova.moving.set()
+        self.interrupt(process)
         out, err = process.communicate(timeout=60)
         self.assertEqual(130, process.returncode, err)
         self.assertIn('Interrupted: waiting for the moves', out)
@@ -597,8 +585,8 @@ class EvacuationTest(PlanRunTestCase):
     def test_unlike_the_plan(self):
         """Of what is not as planned, a dry run tells, and others go on."""
         self.nova.server('a')['OS-EXT-STS:task_state'] = 'deleting'
-        _out, err = self.carry_out('--dry-run', code=3)
-        self.assertIn('move 1: a is busy on one (deleting)', err)
+        self.carry_out_fails(
+            'move 1: a is busy on one (deleting)', '--dry-run')
         self.assertIn('is busy on one (deleting)', self.assert_left('a'))
 
     def test_not_in_the_plan(self):
@@ -651,7 +639,7 @@ class EvacuationTest(PlanRunTestCase):
             document = migrating_nova.evacuation(text, 'b evacuate two')
             document['servers'][0].update(how)
             self.write(document)
-            self.assertIn(error, self.carry_out(code=1)[1])
+            self.carry_out_fails(error, code=1)
 
 
 class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
@@ -688,12 +676,12 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
             'When that is done, the next round: nfv-sched plan run '
             f'{self.path} --round 2'], out.splitlines())
         second = '--yes', '--round', '2'
-        _out, err = self.carry_out(*second, code=3)
-        self.assertIn('error: three is not an enabled compute host\n', err)
+        self.carry_out_fails(
+            'error: three is not an enabled compute host\n', *second)
         self.assertEqual('enabled', self.status('two')['status'])
         self.status('three').update(status='enabled', state='down')
-        _out, err = self.carry_out(*second, code=3)
-        self.assertIn('error: nova-compute on three is down\n', err)
+        self.carry_out_fails(
+            'error: nova-compute on three is down\n', *second)
         self.status('three')['state'] = 'up'
         out, _err = self.carry_out(*second)
         self.assertIn('two is disabled: to be emptied\n', out)
@@ -708,9 +696,9 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         for number, moves_made in ((2, 1), (3, 2)):
             with open(f'{self.path}.round-{number}.journal') as stream:
                 self.assertEqual(moves_made, stream.read().count('"done"'))
-        _out, err = self.carry_out('--yes', '--round', '3', '--journal',
-                                   f'{self.path}.round-2.journal', code=1)
-        self.assertIn('is the journal of another plan', err)
+        self.carry_out_fails(
+            'is the journal of another plan', '--yes', '--round', '3',
+            '--journal', f'{self.path}.round-2.journal', code=1)
 
     def test_round_fails(self):
         self.save_rounds('a p1 one', 'b p1 one', 'c p1 two', 'd p1 two',
@@ -739,8 +727,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
                 ({'rounds': [{**first, 'given_up': ['a\nb']}]},
                  'is not the name of a host')):
             self.write({**good, **change})
-            _out, err = self.carry_out(code=1)
-            self.assertIn(text, err)
+            self.carry_out_fails(text, code=1)
         self.assertEqual([], self.nova.requests)
 
     def test_hosts_at_once(self):
@@ -765,19 +752,18 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
 
     def test_no_such_round(self):
         self.save_rounds('a p1 one')
-        _out, err = self.carry_out('--yes', '--round', '4', code=1)
-        self.assertIn('there is no round 4: the plan has 3 rounds\n', err)
-        _out, err = self.carry_out('--yes', '--enable-after', code=2)
-        self.assertIn('--enable-after is for', err)
+        self.carry_out_fails('there is no round 4: the plan has 3 rounds\n',
+                             '--yes', '--round', '4', code=1)
+        self.carry_out_fails(
+            '--enable-after is for', '--yes', '--enable-after', code=2)
         self.plan('a live two')
-        _out, err = self.carry_out('--yes', '--round', '1', code=2)
-        self.assertIn('--round is for a plan of several hosts', err)
+        self.carry_out_fails('--round is for a plan of several hosts',
+                             '--yes', '--round', '1', code=2)
 
     def test_at_once(self):
         """--run of a plan of the live cloud."""
         cloud = self.running('a p4 one', 'b p4 two')
-        self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', lambda _arguments: lambda: cloud))
+        self.useFixture(base.live(lambda: cloud))
         self.listen_as(cloud)
         args = 'host', 'drain', 'one', '--run'
         for more, text in (
@@ -808,10 +794,8 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
         args = *args, '--save', self.path, '--yes'
         broken = dataclasses.replace(cloud, missing=(snapshot.Missing(
             kind=snapshot.MissingKind.HOST, hosts=('x',), text='x'),))
-        with mock.patch.object(
-                source, 'reader', lambda _arguments: lambda: broken):
-            code, _out, err = self.run_command(*args)
-        self.assertEqual(1, code)
+        with base.live(lambda: broken):
+            _out, err = self.exits(1, *args)
         self.assertIn('the plan is not run', err)
         self.assertEqual([], self.nova.actions)
         out = self.shown(*args)
@@ -825,8 +809,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
 
     def test_options_of_run(self):
         cloud = self.running('a p1 one', 'b p1 one')
-        self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', lambda _arguments: lambda: cloud))
+        self.useFixture(base.live(lambda: cloud))
         self.listen_as(cloud)
         out = self.shown(
             'host', 'drain', 'one', '--save', self.path, '--run', '--yes',
@@ -849,8 +832,7 @@ class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
         self.flavors = {'a': 'p4', 'b': 'p2', 'c': 'p4'}
         self.locate = {'a': 'one', 'b': 'one', 'c': 'two'}.get
         self.services = tuple
-        self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', lambda _arguments: self.read))
+        self.useFixture(base.live(self.read))
         self.listen_as(self.read())
         self.locate = lambda name: self.hosts()[name]
         self.services = lambda: self.nova.services
@@ -863,11 +845,8 @@ class ReplanTestCase(PlanRunTestCase, running.RunningTestCase):
                 if service['status'] == 'disabled'])
 
     def drain(self, *args, code=0):
-        found, out, err = self.run_command(
-            'host', 'drain', 'one', '--save', self.path, '--run', '--yes',
-            *args)
-        self.assertEqual(code, found, out + err)
-        return out, err
+        return self.exits(code, 'host', 'drain', 'one', '--save', self.path,
+                          '--run', '--yes', *args)
 
     def fail(self, name):
         """Have the next migration of a server fail."""
@@ -917,7 +896,7 @@ class ReplanTest(ReplanTestCase):
     def test_unchecked(self):
         """The moves are made, but the cloud cannot be read any more."""
         cloud = self.read()
-        with mock.patch.object(source, 'reader', return_value=mock.Mock(
+        with base.live(mock.Mock(
                 side_effect=[cloud, errors.CloudUnreadError('gone')])):
             _out, err = self.drain(code=1)
         self.assertEqual(
@@ -928,8 +907,7 @@ class ReplanTest(ReplanTestCase):
             dataclasses.replace(server, task='rebooting')
             if server.name == 'a' else server
             for server in self.read().servers]))
-        with mock.patch.object(source, 'reader', lambda _arguments: (
-                lambda: busy)):
+        with base.live(lambda: busy):
             _out, err = self.carry_out(code=1)
         self.assertEqual('error: strict policies were not checked of a\n',
                          err)
@@ -951,15 +929,13 @@ class ReplanTest(ReplanTestCase):
             cloud = dataclasses.replace(
                 self.read(), servers=kept,
                 missing=(snapshot.Missing(**missing),))
-            with mock.patch.object(source, 'reader', lambda _arguments: (
-                    lambda: cloud)):
+            with base.live(lambda: cloud):
                 _out, err = self.carry_out(code=1)
             self.assertEqual('error: strict policies were not checked of '
                              f'{unchecked}\n', err)
         # They were deleted.
         cloud = dataclasses.replace(cloud, missing=())
-        with mock.patch.object(source, 'reader', lambda _arguments: (
-                lambda: cloud)):
+        with base.live(lambda: cloud):
             out, err = self.carry_out()
         self.assertEqual('', err)
 
@@ -1010,10 +986,9 @@ class ReplanTest(ReplanTestCase):
                 (lambda: dataclasses.replace(
                     self.running('a p4 one'), hosts=()),
                  "no host named 'one'")):
-            with mock.patch.object(
-                    source, 'reader', lambda _args, read=read: read):
-                _out, err = self.carry_out('--yes', '--replan', '1', code=1)
-            self.assertIn(text, err)
+            with base.live(read):
+                err = self.carry_out_fails(
+                    text, '--yes', '--replan', '1', code=1)
             self.assertIn('error: move 1: a was not moved', err)
             self.assertEqual(plan, self.document())
         # The old plan can still be carried out.
@@ -1036,9 +1011,8 @@ class ReplanTest(ReplanTestCase):
         args = ('cloud', 'defrag', '--flavor', 'p4', '--count', '4',
                 '--max-moves', '3', '--avoid', 'c*', '--ports', '0')
         self.nova.failing = {'a', 'b', 'c'}
-        code, out, err = self.run_command(
-            *args, '--save', self.path, '--run', '--yes')
-        self.assertEqual(3, code, out + err)
+        out, _err = self.exits(
+            3, *args, '--save', self.path, '--run', '--yes')
         self.assertIn(
             'nfv-sched cloud defrag --flavor=p4 --count=4 --max-moves=3 '
             "'--avoid=c*' --ports=0\n", out)
@@ -1061,9 +1035,8 @@ class ReplanTest(ReplanTestCase):
         for args in (('spread', '--max-moves=3', '--points=25'),
                      ('consolidate', '--max-moves=3', '--hosts=1')):
             self.nova.failing = {'a', 'b', 'c'}
-            code, out, err = self.run_command(
-                'cloud', *args, '--save', self.path, '--run', '--yes')
-            self.assertEqual(3, code, out + err)
+            out, _err = self.exits(3, 'cloud', *args, '--save', self.path,
+                                   '--run', '--yes')
             self.assertIn(f'nfv-sched cloud {" ".join(args)}\n', out)
             os.remove(f'{self.path}.journal')
             self.nova.failing = set()
@@ -1117,18 +1090,16 @@ class AgentPlanTest(AgentPlanTestCase):
 
     def test_at_once(self):
         """--run of a plan of what Neutron shows."""
-        code, out, err = self.run_command(
-            'agent', 'rebalance', '--from', self.in_folder('cloud'), '--save',
-            self.in_folder('other'), '--run', '--yes')
         # Its identifiers are none.
-        self.assertEqual(1, code, out)
+        _out, err = self.exits(
+            1, 'agent', 'rebalance', '--from', self.in_folder('cloud'),
+            '--save', self.in_folder('other'), '--run', '--yes')
         self.assertIn('is not a UUID', err)
 
     def test_refused(self):
         first = self.moves[0]
         self.api.refusing.add(first['destination_agent_id'])
-        _out, err = self.carry_out(code=3)
-        self.assertIn('was not moved: It is full\n', err)
+        self.carry_out_fails('was not moved: It is full\n')
         self.assertIn({'id': first['service_id']},
                       self.api.served[first['source_agent_id']])
         self.assertEqual(3, len(self.api.changes))
@@ -1149,7 +1120,6 @@ class AgentPlanTest(AgentPlanTestCase):
     def test_changed(self):
         self.api.served[self.moves[0]['source_agent_id']] = []
         self.api.agents[1]['alive'] = False
-        _out, err = self.carry_out(code=3)
-        self.assertIn(' is not on one\n', err)
+        err = self.carry_out_fails(' is not on one\n')
         self.assertIn('is not there, down or disabled\n', err)
         self.assertEqual([], self.api.changes)

@@ -2,7 +2,6 @@
 """``nfv-sched plan run`` where others act, or answers do not come."""
 
 import contextlib
-import json
 import os
 import re
 import shlex
@@ -67,15 +66,13 @@ class OthersTest(test_plan_run.PlanRunTestCase):
     def test_resize(self):
         """That is for the owner of the server to confirm."""
         self.migrate('two', 'resize')
-        _out, err = self.carry_out(code=3)
-        self.assertIn('a is VERIFY_RESIZE on two, not on one\n', err)
+        self.carry_out_fails('a is VERIFY_RESIZE on two, not on one\n')
         self.assertEqual([('a', 'migrate', 'two')], self.nova.actions)
 
     def test_elsewhere(self):
         self.migrate('three')
-        _out, err = self.carry_out(code=3)
-        self.assertIn('a was moved to three by another request, which is not '
-                      'confirmed\n', err)
+        self.carry_out_fails('a was moved to three by another request, which '
+                             'is not confirmed\n')
         self.assertEqual([('a', 'migrate', 'three')], self.nova.actions)
 
     def ask(self):
@@ -167,8 +164,7 @@ class BegunTest(test_plan_run.PlanRunTestCase):
         self.assertEqual('ACTIVE', self.nova.server('a')['status'])
         self.assertEqual({'a': 'two', 'b': 'one'}, self.hosts())
         self.nova.faults['os-services'] = lambda found: (500, {})
-        _out, err = self.carry_out(code=1)
-        self.assertIn('error: GET /os-services: 500', err)
+        self.carry_out_fails('error: GET /os-services: 500', code=1)
 
 
 class ClosedHostTest(test_plan_run.PlanRunTestCase):
@@ -290,14 +286,12 @@ class RetriesTest(test_plan_run.PlanRunTestCase):
         variables = {name: os.environ[name] for name in self.api.variables()}
         for name in variables:
             self.useFixture(fixtures.EnvironmentVariable(name))
-        path = self.in_folder('clouds.yaml')
+        path = self.write_file('clouds.yaml', {'clouds': {'x': {
+            'status_code_retries': 2, 'auth': {
+                name.removeprefix('OS_').lower(): value
+                for name, value in variables.items()}}}})
         self.useFixture(fixtures.EnvironmentVariable(
             'OS_CLIENT_CONFIG_FILE', path))
-        with open(path, 'w') as stream:
-            json.dump({'clouds': {'x': {
-                'status_code_retries': 2, 'auth': {
-                    name.removeprefix('OS_').lower(): value
-                    for name, value in variables.items()}}}}, stream)
         self.carry_out('--yes', '--os-cloud', 'x')
         self.assertEqual([('a', 'os-migrateLive', 'two')], self.nova.actions)
 
@@ -315,10 +309,9 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
 
     def refused(self, *args):
         """Save another plan there, in vain; return standard error."""
-        code, out, err = self.run_command(
-            'host', 'drain', 'two', '--save', self.path, *args)
-        self.assertEqual((1, ''), (code, out), err)
-        self.assertIn(f'error: {self.path} is not written: ', err)
+        err = super().refused(
+            f'error: {self.path} is not written: ', 'host', 'drain', 'two',
+            '--save', self.path, *args, code=1)
         with open(self.path, 'rb') as stream:
             self.assertEqual(self.plan_saved, stream.read())
         return err
@@ -334,8 +327,7 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
                           f'nfv-sched {command}\n', self.refused(*args))
         self.assertEqual(number, len(self.nova.actions))
         self.nova.failing = set()
-        code, _out, err = self.run_command(*shlex.split(command), '--yes')
-        self.assertEqual(0, code, err)
+        self.exits(0, *shlex.split(command), '--yes')
         self.assertNotIn('one', self.hosts().values())
 
     def test_in_use(self):
@@ -352,9 +344,7 @@ class OverwrittenPlanTest(test_plan_run.ReplanTestCase):
     def test_not_begun(self):
         """A run that asked, and was told not to begin."""
         os.truncate(f'{self.path}.journal', 0)
-        code, _out, err = self.run_command(
-            'host', 'drain', 'two', '--save', self.path)
-        self.assertEqual(0, code, err)
+        self.exits(0, 'host', 'drain', 'two', '--save', self.path)
 
 
 class UnsavedPlanTest(test_plan_run.ReplanTestCase):
@@ -403,24 +393,25 @@ class UnansweredAgentTest(test_plan_run.AgentPlanTestCase):
 
         self.api.change = unanswered
 
+    def assert_moved(self, *args):
+        self.carry_out(*args)
+        self.assertEqual(['destination'], self.hosts_of_first())
+
     def test_removed(self):
         self.delay('remove')
-        self.carry_out('--yes', '--parallel', '1')
-        self.assertEqual(['destination'], self.hosts_of_first())
+        self.assert_moved('--yes', '--parallel', '1')
 
     def test_added(self):
         self.delay('add')
-        self.carry_out('--yes', '--parallel', '1')
-        self.assertEqual(['destination'], self.hosts_of_first())
+        self.assert_moved('--yes', '--parallel', '1')
 
     def test_on_none(self):
         """The source agent was disabled meanwhile, too."""
         self.api.refusing = set(self.api.served)
-        _out, err = self.carry_out(
-            '--yes', '--parallel', '1', '--replan', '1', code=3)
-        self.assertIn(' is on no agent now: It is full; it could not be given '
-                      f'back to {self.first["source"]}: It is full\n', err)
+        self.carry_out_fails(
+            ' is on no agent now: It is full; it could not be given back to '
+            f'{self.first["source"]}: It is full\n',
+            '--yes', '--parallel', '1', '--replan', '1')
         self.assertEqual([], self.hosts_of_first())
         self.api.refusing = set()
-        self.carry_out()
-        self.assertEqual(['destination'], self.hosts_of_first())
+        self.assert_moved()

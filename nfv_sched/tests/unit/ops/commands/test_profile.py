@@ -30,13 +30,7 @@ class ProfileTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        self.facts = self.path('ironic.json', json.dumps(IRONIC))
-
-    def path(self, name, content):
-        path = self.in_folder(name)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(content)
-        return path
+        self.facts = self.write_file('ironic.json', IRONIC)
 
     def profile(self, *args, code=0, facts=None):
         out, warnings = self.warned(*args, code=code, facts=facts)
@@ -70,15 +64,15 @@ class ProfileTest(base.CommandTestCase):
 
     def test_check(self):
         good = self.profile('--shared', '-f', 'nova.conf')
-        path = self.path('nova.conf', good)
+        path = self.write_file('nova.conf', good)
         self.assertEqual('nova.conf is as the profile has it.\n',
                          self.profile('--shared', '--check', path))
         out = self.profile('--check', path, code=3)
         self.assertIn('Should have', out)
         self.assertIn('[compute] cpu_shared_set', out)
         # Another file of the same service has the rest.
-        more = self.path('more.conf', '[DEFAULT]\n'
-                                      'reserved_host_memory_mb = 1\n')
+        more = self.write_file(
+            'more.conf', '[DEFAULT]\nreserved_host_memory_mb = 1\n')
         self.assertEqual('1\n', self.profile(
             '--shared', '--check', path, '--check', more, '-f', 'value',
             '-c', 'Has', code=3))
@@ -87,27 +81,29 @@ class ProfileTest(base.CommandTestCase):
 
     def test_vfs(self):
         nics = '--sriov-nic', '\\\U0001f600=ens6f0:8', '--shared'
-        path = self.path('nova.conf', self.profile(*nics, '-f', 'nova.conf'))
+        path = self.write_file(
+            'nova.conf', self.profile(*nics, '-f', 'nova.conf'))
         self.assertEqual('nova.conf is as the profile has it.\n',
                          self.profile(*nics, '--check', path))
         self.assertIn(
             ': echo 8 > /sys/class/net/ens6f0/device/sriov_numvfs\n',
             self.profile(*nics, '-f', 'kernel'))
         # The order of the keys is another.
-        path = self.path('list.conf', '[pci]\ndevice_spec = [{"address": '
-                         '":0a:00."}, {"physical_network": "a", "devname": '
-                         '"ens6f0"}]\n')
+        path = self.write_file(
+            'list.conf', '[pci]\ndevice_spec = [{"address": ":0a:00."}, '
+            '{"physical_network": "a", "devname": "ens6f0"}]\n')
         for physnet, differs in ('a', False), ('b', True):
             self.assertEqual(differs, '[pci] device_spec' in self.profile(
                 '--sriov-nic', f'{physnet}=ens6f0', '--check', path, code=3))
-        path = self.path('bad.conf', '[pci]\ndevice_spec = {\n')
+        path = self.write_file('bad.conf', '[pci]\ndevice_spec = {\n')
         self.assertIn('bad.conf: ', self.refused(
             1, '--facts', self.facts, '--check', path))
 
     def test_nova_conf_that_nova_refuses(self):
         good = self.profile('--shared', '-f', 'nova.conf')
-        path = self.path('nova.conf', '[DEFAULT]\nreserved_host_cpus = 2\n'
-                         f'{good}\n[libvirt]\ncpu_shared_set = 4\n')
+        path = self.write_file(
+            'nova.conf', f'[DEFAULT]\nreserved_host_cpus = 2\n{good}\n'
+            '[libvirt]\ncpu_shared_set = 4\n')
         table = self.profile('--shared', '--check', path, code=3)
         self.assertIn("nova-compute does not start: The 'reserved_host_cpus'",
                       table)
@@ -126,7 +122,7 @@ class ProfileTest(base.CommandTestCase):
                      f'{"9" * 400}GB,count:1\n',
                      '[neutron]\nphysnets = a\n'
                      '[neutron_physnet_a]\nnuma_nodes = x\n'):
-            self.profile('--check', self.path('nova.conf', text), code=3)
+            self.profile('--check', self.write_file('nova.conf', text), code=3)
 
     def test_switched_off(self):
         """Nova has done it; the facts are of now."""
@@ -137,12 +133,12 @@ class ProfileTest(base.CommandTestCase):
                      'core': core[0], 'online': True}
                     for node in range(2) for core in CORES[node]
                     for cpu in core]
-            facts = self.path('lscpu.json', json.dumps({'cpus': cpus}))
+            facts = self.write_file('lscpu.json', {'cpus': cpus})
             return self.run_command(
                 'host', 'profile', '--facts', facts, '--node-memory',
                 '128,128', '--check', path)
 
-        path = self.path('nova.conf', self.profile(
+        path = self.write_file('nova.conf', self.profile(
             '-f', 'nova.conf') + '\n[libvirt]\ncpu_power_management = true\n')
         good = 'nova.conf is as the profile has it.\n'
         self.assertEqual((0, good, ''), check(()))
@@ -150,8 +146,9 @@ class ProfileTest(base.CommandTestCase):
                           '([libvirt] cpu_power_management), which count as '
                           'there.\n', ''), check((10, 38)))
         # CPU 0 is on: it may be the sibling of the one that is off.
-        path = self.path('nova.conf', '[compute]\ncpu_dedicated_set = 28\n'
-                         '[libvirt]\ncpu_power_management = true\n')
+        path = self.write_file(
+            'nova.conf', '[compute]\ncpu_dedicated_set = 28\n'
+            '[libvirt]\ncpu_power_management = true\n')
         status, out, err = check((28,))
         self.assertEqual((1, ''), (status, out))
         self.assertIn('nothing is compared', err)
@@ -168,7 +165,7 @@ class ProfileTest(base.CommandTestCase):
                         '[DEFAULT]\nconfig_source = remote\n[remote]\n'
                         'driver = remote_file\nuri = http://nowhere/x\n',
                         '[DEFAULT]\ncpu_allocation_ratio = $nothing\n'):
-            path = self.path('nova.conf', content)
+            path = self.write_file('nova.conf', content)
             err = self.refused(1, '--facts', self.facts, '--check', path)
             self.assertRegex(err, f'^error: .*{path}.*\n$')
             self.assertNotIn('internal', err)

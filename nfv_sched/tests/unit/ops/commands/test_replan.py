@@ -35,11 +35,8 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
 
         Host "two" is the first: it has fewer servers.
         """
-        found, out, err = self.run_command(
-            'host', 'drain', 'one', 'two', '--save', self.path, '--run',
-            '--yes', *args)
-        self.assertEqual(code, found, out + err)
-        return out, err
+        return self.exits(code, 'host', 'drain', 'one', 'two', '--save',
+                          self.path, '--run', '--yes', *args)
 
     def rounds(self):
         return {each['round']: [host['host'] for host in each['hosts']]
@@ -49,21 +46,17 @@ class RoundsReplanTest(test_plan_run.ReplanTestCase):
         return [each[2] for each in self.nova.actions if each[0] == name]
 
     def test_round_left_out(self):
-        code, out, err = self.run_command(
-            'host', 'drain', 'one', 'two', '--save', self.path)
-        self.assertEqual(0, code, out + err)
+        self.shown('host', 'drain', 'one', 'two', '--save', self.path)
         self.nova.failing = {'a'}
-        _out, err = self.carry_out(
+        self.carry_out_fails(
+            'error: there is no new plan: round 1 was not carried out, and '
+            'its hosts would be left out: two\n',
             '--yes', '--round', '2', '--replan', '1', code=1)
-        self.assertIn('error: there is no new plan: round 1 was not carried '
-                      'out, and its hosts would be left out: two\n', err)
         self.assertEqual({1: ['two'], 2: ['one']}, self.rounds())
 
     def test_other_journals(self):
         """With --journal it is not known which rounds were carried out."""
-        code, out, err = self.run_command(
-            'host', 'drain', 'one', 'two', '--save', self.path)
-        self.assertEqual(0, code, out + err)
+        self.shown('host', 'drain', 'one', 'two', '--save', self.path)
         self.fail('a')
         self.carry_out('--yes', '--round', '2', '--replan', '1', '--journal',
                        f'{self.path}.other')
@@ -172,13 +165,9 @@ class ServedTestCase(test_plan_run.ReplanTestCase):
             self.useFixture(fixtures.EnvironmentVariable(name))
         self.useFixture(fixtures.EnvironmentVariable(
             remote.TOKEN, 'ann:secret'))
-        users = self.in_folder('users')
-        with open(os.open(users, os.O_CREAT | os.O_WRONLY, 0o600),
-                  'w') as stream:
-            stream.write(test_serve.USERS)
         self.published = publication.Publication(
-            auth.read(users), lambda accept: ('', b''),
-            mock.Mock())
+            auth.read(self.write_file('users', test_serve.USERS)),
+            lambda accept: ('', b''), mock.Mock())
         self.publish()
         self.asked = 0
         self.refreshed = True
@@ -342,10 +331,9 @@ class ServedCheckTest(ServedTestCase):
                       'databases, or --from with the URL of "snapshot '
                       'serve".\n', out)
         for args in ((), ('--replan', '1')):
-            _out, err = self.carry_out(
+            self.carry_out_fails(
+                '--from needs the https URL of "snapshot serve"',
                 '--yes', '--from', path, *args, code=2)
-            self.assertIn('--from needs the https URL of "snapshot serve"',
-                          err)
 
 
 class ServedAgentsTest(test_plan_run.AgentPlanTestCase):

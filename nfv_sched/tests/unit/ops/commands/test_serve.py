@@ -102,16 +102,9 @@ class ServeTestCase(base.CommandTestCase):
         super().setUp()
         self.useFixture(fixtures.MockPatchObject(auth, 'PAUSE_FACTOR', 0))
         self.authority = certificates.Authority(self.folder)
-        self.users = self.write('users', USERS)
+        self.users = self.write_file('users', USERS)
         self.pages = worker.PageWorker()
         self.addCleanup(self.pages.close)
-
-    def write(self, name, content):
-        path = self.in_folder(name)
-        with open(path, 'w') as opened:
-            opened.write(content)
-        os.chmod(path, 0o600)
-        return path
 
     def start(self, cloud=CLOUD, users=None, pages=None):
         """Serve a cloud; None for one that has not been read yet."""
@@ -156,6 +149,12 @@ class ServeTestCase(base.CommandTestCase):
         self.addCleanup(client.close)
         client.sendall(request)
         return client
+
+    def connect_as(self, user, path):
+        """Connect, and ask for a path, but do not read the answer."""
+        return self.connect(
+            f'GET {path} HTTP/1.0\r\nAuthorization: '
+            f'{authorization(user)["Authorization"]}\r\n\r\n'.encode())
 
 
 class RoleTest(ServeTestCase):
@@ -237,7 +236,7 @@ class RoleTest(ServeTestCase):
 
     def test_nobody_reads_it_anonymized(self):
         """Then it is not anonymized, which takes time."""
-        users = self.write('operators', f'ann:{_HASH}:operator\n')
+        users = self.write_file('operators', f'ann:{_HASH}:operator\n')
         with mock.patch.object(publication.anonymize, 'replace') as replace:
             self.start(users=users)
         replace.assert_not_called()
@@ -362,20 +361,16 @@ class AnswerTest(ServeTestCase):
         """Those of one user, however many, delay others by one page."""
         go, made = threading.Event(), []
 
-        class Pages:
-
-            def respond(self, path, query, content, version, age):
-                made.append(query['u'])
-                go.wait(60)
-                return server.Answer(200, 'text/html', b'<p>')
+        def respond(path, query, content, version, age):
+            made.append(query['u'])
+            go.wait(60)
+            return server.Answer(200, 'text/html', b'<p>')
 
         self.useFixture(fixtures.MockPatchObject(server, 'SECONDS', 60.0))
-        self.start(pages=Pages())
+        self.start(pages=types.SimpleNamespace(respond=respond))
         clients = []
         for user in (*['bob'] * 9, 'ann', 'bob'):
-            clients.append(self.connect(
-                f'GET /?u={user} HTTP/1.0\r\nAuthorization: '
-                f'{authorization(user)["Authorization"]}\r\n\r\n'.encode()))
+            clients.append(self.connect_as(user, f'/?u={user}'))
             wait_for(self, lambda: self.published.turns.waiting ==
                      len(clients))
         go.set()
@@ -386,14 +381,12 @@ class AnswerTest(ServeTestCase):
     def test_pages(self):
         asked = []
 
-        class Pages:
+        def respond(path, query, content, version, age):
+            asked.append((path, query, loads(content).anonymous, version,
+                          age > 0))
+            return server.Answer(200, 'text/html', b'<p>')
 
-            def respond(self, path, query, content, version, age):
-                asked.append((path, query, loads(content).anonymous,
-                              version, age > 0))
-                return server.Answer(200, 'text/html', b'<p>')
-
-        self.start(pages=Pages())
+        self.start(pages=types.SimpleNamespace(respond=respond))
         for user, anonymous in (('ann', False), ('bob', True)):
             tag = self.ask('/snapshot', authorization(user)).headers['ETag']
             answer = self.ask('/servers/a%20b?a=1&b=%3C&c=&a=2',
@@ -463,11 +456,7 @@ class AttackTest(ServeTestCase):
         self.start(self.CLOUD)
         whole = self.ask('/snapshot', authorization('ann')).body
         self.assertLess(10 ** 5, len(whole))
-        headers = authorization('ann')['Authorization'].encode()
-        client = self.connect(
-            b'GET /snapshot HTTP/1.0\r\nAuthorization: ' + headers +
-            b'\r\n\r\n')
-        reader = client.makefile('rb')
+        reader = self.connect_as('ann', '/snapshot').makefile('rb')
         self.assertIn(b'200', reader.readline())
         ends = time.monotonic() + 3
         while time.monotonic() < ends:
@@ -516,11 +505,9 @@ class AttackTest(ServeTestCase):
         clients = {user: [] for user in ('ann', 'eve', 'bob')}
         for user, number in (('ann', 2), ('eve', 1),
                              ('bob', 2 * server.CONNECTIONS)):
-            headers = authorization(user)['Authorization'].encode()
             for _number in range(number):
-                clients[user].append(self.connect(
-                    b'GET /snapshot?wait HTTP/1.0\r\nAuthorization: ' +
-                    headers + b'\r\n\r\n'))
+                clients[user].append(
+                    self.connect_as(user, '/snapshot?wait'))
                 wait_for(self, lambda: clients['bob'] or (
                     len(admitted) == sum(map(len, clients.values()))))
         for user in ('ann', 'eve', 'bob'):
@@ -569,8 +556,8 @@ class FromTest(ServeTestCase):
         self.assertEqual(self.CLOUD, loads(ask('/snapshot')[2]))
 
     def test_accounts(self):
-        netrc = self.write('netrc', 'machine 127.0.0.1 login ann '
-                                    'password secret\n')
+        netrc = self.write_file(
+            'netrc', 'machine 127.0.0.1 login ann password secret\n')
         for name, value in (
                 (remote.TOKEN, 'ann:secret'), ('NETRC', netrc),
                 (remote.CERT, self.authority.certificate(
@@ -589,10 +576,7 @@ class CommandTest(base.CommandTestCase):
     def setUp(self):
         super().setUp()
         self.cloud = self.save_cloud(test_metrics.CLOUD)
-        self.users = self.in_folder('users')
-        with open(self.users, 'w') as opened:
-            opened.write(USERS)
-        os.chmod(self.users, 0o600)
+        self.users = self.write_file('users', USERS)
 
     def test_usage(self):
         for args, message in (

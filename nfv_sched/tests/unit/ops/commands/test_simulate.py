@@ -53,9 +53,7 @@ class SimulateTest(SimulateTestCase):
 
     def test_failed_expectation(self):
         path = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
-        code, out, err = self.run_command(
-            'simulation', 'run', path, '-f', 'json')
-        self.assertEqual(3, code)
+        out, err = self.exits(3, 'simulation', 'run', path, '-f', 'json')
         self.assertIn(f'{path}:14: step 1 (boot s-1 and 4 more): expected 5 '
                       'placed, got 4', err)
         self.assertEqual(1, len(json.loads(out)['expectations']['failed']))
@@ -80,9 +78,8 @@ class SimulateTest(SimulateTestCase):
     def test_several_files(self):
         good = self.file(CLOUD)
         bad = self.file(CLOUD.replace('placed: 4', 'placed: 5'))
-        code, out, err = self.run_command('simulation', 'run', good, bad, good,
-                                          '-f', 'json')
-        self.assertEqual(3, code)
+        out, err = self.exits(
+            3, 'simulation', 'run', good, bad, good, '-f', 'json')
         self.assertIn(f'{bad}:14: step 1', err)
         self.assertNotIn(f'{good}:', err)
         self.assertEqual(
@@ -106,10 +103,9 @@ class SimulateTest(SimulateTestCase):
     def test_config_file(self):
         path = self.file('[filter_scheduler]\nenabled_filters = '
                          'ComputeFilter,NUMATopologyFilter\n')
-        code, out, err = self.run_command(
-            'simulation', 'run', self.file(CLOUD), '--config-file', path)
         # Stock Nova alone does not know the policy.
-        self.assertEqual(3, code)
+        _out, err = self.exits(
+            3, 'simulation', 'run', self.file(CLOUD), '--config-file', path)
         self.assertIn('expected 4 placed, got 5', err)
 
     def test_reader_that_stops(self):

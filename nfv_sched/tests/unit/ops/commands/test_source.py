@@ -94,10 +94,8 @@ class SaveTest(test_simulate.SimulateTestCase):
         self.path = self.in_folder('saved')
 
     def save(self, *args, code=0):
-        found, out, err = self.run_command(
-            'simulation', 'run', *args, '--save', self.path)
-        self.assertEqual(code, found, err)
-        return out, err
+        return self.exits(
+            code, 'simulation', 'run', *args, '--save', self.path)
 
     def test_cloud_file(self):
         cloud = self.file(test_simulate.CLOUD)
@@ -239,8 +237,8 @@ class ChangesTest(test_simulate.SimulateTestCase):
         profile = documents.builtins_of(machines.derive(shared=True))
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(self.folder)
-        pathlib.Path(name).write_text(json.dumps({
-            'schema': documents.VERSION, **profile, **changes}))
+        self.write_file(name, {
+            'schema': documents.VERSION, **profile, **changes})
         return name
 
     def test_profile(self):
@@ -255,10 +253,9 @@ steps:""", 1)
         note = ('note: as if there were new+1 to new+2, by the profile '
                 'new.json, with the hypervisor and disk of h-1\n')
         # As in ops/profile/test_capacity.py, 11 on each.
-        code, out, err = self.run_command(
-            'capacity', 'list', '--flavor', 'large', '--by', 'host', '-f',
+        out, err = self.exits(
+            0, 'capacity', 'list', '--flavor', 'large', '--by', 'host', '-f',
             'csv', '--add-hosts', f'2:{path}', '--from', cloud)
-        self.assertEqual(0, code, err)
         self.assertIn(note, err)
         self.assertEqual({'h-1': 0, 'h-2': 0, 'new+1': 11, 'new+2': 11}, {
             row['Host']: row['Fits'] for row in self.csv_rows(out)})
@@ -287,27 +284,22 @@ steps:""", 1)
                 ({**good, 'schema': 9}, 'schema 9: this release reads 1'),
                 ({**good, 'numa_nodes': 5}, 'numa_nodes: '),
                 ({**good, 'numa_nodes': [node, node]}, 'no such host: '),
-                ({**good, 'numa_nodes': [{**node, 'memory_mib': 1}, other]},
-                 'no such host: '),
-                ({**good, 'numa_nodes': [{**node, 'memory_mib': -1}, other]},
-                 'no such host: '),
+                *(({**good, 'numa_nodes': [{**node, **change}, other]}, said)
+                  for change, said in (
+                      ({'memory_mib': 1}, 'no such host: '),
+                      ({'memory_mib': -1}, 'no such host: '),
+                      ({'node': 10 ** 30}, 'new.json: '))),
                 ({**good, 'numa_nodes': [
                     {**node, 'cores': [[10 ** 9]]}, other], 'nova': {
                     **good['nova'], 'cpu_dedicated_set': [10 ** 9]}},
                  'no such host: '),
-                ({**good, 'numa_nodes': [{**node, 'node': 10 ** 30}, other]},
-                 'new.json: '),
-                ({**good, 'nova': {**good['nova'],
-                                   'cpu_allocation_ratio': -1.5}},
-                 'no such host: '),
-                ({**good, 'nova': {
-                    **good['nova'], 'reserved_host_memory_mib': -1}},
-                 'no such host: '),
-                ({**good, 'nova': {
-                    **good['nova'], 'physnets': {'a': ['x']}}},
-                 'nova.physnets.a[0]: '))):
-            pathlib.Path('new.json').write_text(
-                bad if isinstance(bad, str) else json.dumps(bad))
+                *(({**good, 'nova': {**good['nova'], **change}}, said)
+                  for change, said in (
+                      ({'cpu_allocation_ratio': -1.5}, 'no such host: '),
+                      ({'reserved_host_memory_mib': -1}, 'no such host: '),
+                      ({'physnets': {'a': ['x']}}, 'nova.physnets.a[0]: '))
+                  ))):
+            self.write_file('new.json', bad)
             err = self.refused(text, 'host', 'list', '--from', path,
                                '--add-hosts', '1:new.json', code=1)
             self.assertEqual(1, len(err.splitlines()), (number, err))
@@ -418,13 +410,13 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             yield self.run_command(*command, '--config-file', path)
 
     def test_files(self):
-        good = self.file('good', b'[DEFAULT]\nx = 1\n')
+        good = self.write_file('good', b'[DEFAULT]\nx = 1\n')
         for path, why in (
                 (self.in_folder('x'), 'No such file or directory'),
                 (self.folder, 'Is a directory'),
-                (self.file('latin', b'[DEFAULT]\nx = \xff\n'),
+                (self.write_file('latin', b'[DEFAULT]\nx = \xff\n'),
                  'not UTF-8 text'),
-                (self.file('ini', b'foo\nbar\n'),
+                (self.write_file('ini', b'foo\nbar\n'),
                  "not a valid ini file: line 1, No ':' or '=' "
                  "found in assignment: 'foo'")):
             for found in self.run_all(path):
@@ -435,12 +427,6 @@ class ConfigurationTest(cmd_base.CommandTestCase):
                 (1, '', f'error: --config-file {path}: {why}\n'),
                 self.run_command('cloud', 'audit', '--config-file', good,
                                  '--config-file', path))
-
-    def file(self, name, content):
-        path = self.in_folder(name)
-        with open(path, 'wb') as stream:
-            stream.write(content)
-        return path
 
     def test_values(self):
         for function in ((database, 'read_configuration'),

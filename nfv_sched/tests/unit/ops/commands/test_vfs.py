@@ -50,10 +50,7 @@ class PlansTest(test_plan_run.PlanRunTestCase, running.RunningTestCase):
                 each.name, each.state)) for each in cloud.servers])))
 
     def run_plan(self, *args, code=0):
-        found, out, err = self.run_command(
-            *args, '--from', self.in_folder('cloud'))
-        self.assertEqual(code, found, out + err)
-        return out
+        return self.exits(code, *args, '--from', self.in_folder('cloud'))[0]
 
     def test_not_cold(self):
         """One that cannot be migrated cold stays."""

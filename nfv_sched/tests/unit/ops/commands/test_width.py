@@ -5,7 +5,6 @@ import csv
 import dataclasses
 import io
 import itertools
-import json
 import os
 import re
 import shlex
@@ -119,9 +118,8 @@ class WidthTest(base.CommandTestCase):
 
     def setUp(self):
         super().setUp()
-        with open(self.in_folder('cloud.yaml'), 'w') as stream:
-            yaml.safe_dump(CLOUD, stream)
-        cloud = source.load(self.in_folder('cloud.yaml'))
+        cloud = source.load(self.write_file(
+            'cloud.yaml', yaml.safe_dump(CLOUD)))
         self.server = cloud.servers[0]
         # As many pairs are tried as there is time for.
         self.useFixture(fixtures.MockPatch(
@@ -140,23 +138,21 @@ class WidthTest(base.CommandTestCase):
                 dataclasses.replace(agent, host=f'{agent.host}.{DOMAIN}')
                 for agent in test_rebalance.CLOUD.network_agents))),
             self.in_folder('agents'))
-        with open(self.in_folder(JOURNAL), 'wb') as stream:
-            stream.write(test_entry.line(entry.Refusal(
-                time='2026-01-02T03:04:05.678Z', server=self.server.uuid,
-                request='req-8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20',
-                project='6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f',
-                flavor=snapshot.Flavor(name=LARGE, vcpus=126, memory=307200,
-                                       extra_specs=KEYS),
+        self.write_file(JOURNAL, test_entry.line(entry.Refusal(
+            time='2026-01-02T03:04:05.678Z', server=self.server.uuid,
+            request='req-8b1d5e0a-53f6-4a4e-9a2f-6d3a7c1e9f20',
+            project='6a3c1e0f52d94b7d9f8e7a1b2c3d4e5f',
+            flavor=snapshot.Flavor(name=LARGE, vcpus=126, memory=307200,
+                                   extra_specs=KEYS),
+            filter='VSwitchNUMAAffinityFilter',
+            passes=(entry.Pass(filter='VSwitchNUMAAffinityFilter',
+                               hosts=3, left=0),),
+            reasons=(entry.RefusalReason(
                 filter='VSwitchNUMAAffinityFilter',
-                passes=(entry.Pass(filter='VSwitchNUMAAffinityFilter',
-                                   hosts=3, left=0),),
-                reasons=(entry.RefusalReason(
-                    filter='VSwitchNUMAAffinityFilter',
-                    policy='nfv:vswitch_numa_affinity=strict',
-                    need='126 dedicated CPUs', have='46 free',
-                    hosts=HOSTS),))))
-        with open(self.in_folder('facts'), 'w') as stream:
-            json.dump(test_hostile_names.MACHINE, stream)
+                policy='nfv:vswitch_numa_affinity=strict',
+                need='126 dedicated CPUs', have='46 free',
+                hosts=HOSTS),))))
+        self.write_file('facts', test_hostile_names.MACHINE)
 
     def calls(self):
         cloud = ('--from', self.in_folder('cloud'))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import os
+import pathlib
 
 import fixtures
 from keystoneauth1 import loading as ks_loading
@@ -18,12 +18,9 @@ class KeystoneTest(base.TestCase):
     """With the account of [placement]."""
 
     def configure(self, **options):
-        path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
-        with open(path, 'w') as nova_conf:
-            nova_conf.write('[placement]\n')
-            for name, value in options.items():
-                nova_conf.write(f'{name} = {value}\n')
+        path = self.useFixture(fixtures.TempDir()).join('nova.conf')
+        pathlib.Path(path).write_text('[placement]\n' + ''.join(
+            f'{name} = {value}\n' for name, value in options.items()))
         CONF(['--config-file', path], project='nova')
         self.addCleanup(self.forget)
 
@@ -34,9 +31,7 @@ class KeystoneTest(base.TestCase):
             CONF.unregister_opt(option, group='placement')
 
     def test_names(self):
-        api = nova_api.CloudAPI()
-        api.start()
-        self.addCleanup(api.stop)
+        api = nova_api.start(self)
         api.projects = [{'id': 'a' * 32, 'name': 'telco'}]
         self.configure(
             auth_type='password', auth_url=f'{api.url}/identity/v3',

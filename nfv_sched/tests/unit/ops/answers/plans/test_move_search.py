@@ -82,33 +82,29 @@ class MakingRoomTest(running.RunningTestCase):
                 lambda: False):
             self.test_strict()
 
-    def test_refused_at_last(self):
-        """The server may not go where its own move was refused."""
-        real = trial.failure
-
-        def failure(state, known, moves, **more):
-            if (moves[-1].name, moves[-1].destination) == ('a', 'three'):
-                return trial.Failure(len(moves) - 1, moves[-1], 'it failed')
-            return real(state, known, moves, **more)
-
-        with fixtures.MonkeyPatch(
-                'nfv_sched.ops.model.trial.failure', failure):
-            found = drain.plan(self.running(*TIGHT), 'one', ROOM)
-        self.assertEqual((), found.moves)
-        self.assertEqual(('a to three: it failed',), found.failed)
-
-    def test_refused_by_the_simulator(self):
+    def plan_refused(self, refuses):
+        """Plan where the simulator refuses the moves that a function says."""
         real = trial.failure
 
         def failure(state, known, moves, **more):
             for done, move in enumerate(moves):
-                if move.name == 'u':
+                if refuses(move):
                     return trial.Failure(done, move, 'the disk is full')
             return real(state, known, moves, **more)
 
         with fixtures.MonkeyPatch(
                 'nfv_sched.ops.model.trial.failure', failure):
-            found = drain.plan(self.running(*TIGHT), 'one', ROOM)
+            return drain.plan(self.running(*TIGHT), 'one', ROOM)
+
+    def test_refused_at_last(self):
+        """The server may not go where its own move was refused."""
+        found = self.plan_refused(
+            lambda move: (move.name, move.destination) == ('a', 'three'))
+        self.assertEqual((), found.moves)
+        self.assertEqual(('a to three: the disk is full',), found.failed)
+
+    def test_refused_by_the_simulator(self):
+        found = self.plan_refused(lambda move: move.name == 'u')
         self.assertEqual(['a'], [move.name for move in found.moves[1:]])
         self.assertEqual(('u to two: the disk is full',), found.failed)
 

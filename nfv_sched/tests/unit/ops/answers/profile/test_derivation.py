@@ -3,6 +3,7 @@
 
 import dataclasses
 import os
+import pathlib
 
 import fixtures
 import hypothesis
@@ -26,10 +27,14 @@ from nfv_sched.tests.unit.ops.answers.profile import machines
 CONF = base.CONF
 
 
-class GeneratedTest(base.TestCase):
+#: For what takes many choices to generate.
+CHECKS = list(hypothesis.HealthCheck)
 
-    def profile(self, data):
-        machine = data.draw(machines.machines())
+
+class ProfileTestCase(base.TestCase):
+
+    def profile(self, data, **limits):
+        machine = data.draw(machines.machines(**limits))
         chosen = data.draw(machines.chosen(machine))
         try:
             return machine, chosen, profiles.derive(machine, chosen)
@@ -37,8 +42,21 @@ class GeneratedTest(base.TestCase):
             self.assertNotIn('\n', str(exc))
             hypothesis.reject()
 
-    @hypothesis.settings(max_examples=60, suppress_health_check=list(
-        hypothesis.HealthCheck))
+    def conf(self, text, name='nova.conf'):
+        path = os.path.join(self.useFixture(fixtures.TempDir()).path, name)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return path
+
+    def compare(self, text, of=None, **chosen):
+        return check.compare(
+            [self.conf(text)], choices.Choices(**chosen),
+            machines.machine() if of is None else of)
+
+
+class GeneratedTest(ProfileTestCase):
+
+    @hypothesis.settings(max_examples=60, suppress_health_check=CHECKS)
     @hypothesis.given(st.data())
     def test_each_cpu_has_one_function(self, data):
         machine, chosen, found = self.profile(data)
@@ -70,8 +88,7 @@ class GeneratedTest(base.TestCase):
                 found.ovs_other_config.get(
                     'pmd-cpu-mask', '0'), 16) >> bit & 1})
 
-    @hypothesis.settings(max_examples=60, suppress_health_check=list(
-        hypothesis.HealthCheck))
+    @hypothesis.settings(max_examples=60, suppress_health_check=CHECKS)
     @hypothesis.given(st.data())
     def test_memory_adds_up(self, data):
         machine, chosen, found = self.profile(data)
@@ -100,15 +117,11 @@ class GeneratedTest(base.TestCase):
                 {node: int(mib) for node, mib in enumerate(
                     numbers.split(',')) if mib != '0'})
 
-    @hypothesis.settings(max_examples=15, suppress_health_check=list(
-        hypothesis.HealthCheck))
+    @hypothesis.settings(max_examples=15, suppress_health_check=CHECKS)
     @hypothesis.given(st.data())
     def test_nova_reads_it(self, data):
         machine, chosen, found = self.profile(data)
-        path = os.path.join(
-            self.useFixture(fixtures.TempDir()).path, 'nova.conf')
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(configuration.nova_conf(found))
+        path = self.conf(configuration.nova_conf(found))
         compared = check.compare([path], chosen, machine)
         self.assertEqual(((), ()), (
             compared.start_errors, compared.differences))
@@ -214,16 +227,12 @@ class RefusalTest(base.TestCase):
             'NUMA node 0 has 8192 MiB of memory, but 8192 MiB are kept and '
             '1024 MiB are for the switch',
             self.refused(machines.machine(memory=8192)))
-
-    def test_little_memory_without_osds(self):
+        self.assertIn('no NUMA node has both', self.refused(
+            machines.machine(memory=0)))
         for chosen in ({}, {'guest_gb': 2.0}):
             self.assertIn('NUMA node 0 has 2048 MiB of memory', self.refused(
                 machines.machine(memory=2048), layout=choices.FLOATING,
                 network_node=True, **chosen))
-
-    def test_nothing_usable(self):
-        self.assertIn('no NUMA node has both', self.refused(
-            machines.machine(memory=0)))
 
     def test_much_for_osds(self):
         """Also what is kept besides counts."""
@@ -250,9 +259,6 @@ class WarningTest(base.TestCase):
         self.assertEqual(1, len(warned), warned)
         self.assertIn(expected, warned[0])
 
-    def test_threads(self):
-        self.only('hw:cpu_thread_policy=isolate', machines.machine())
-
     def test_small(self):
         self.assertEqual(
             ['1 socket, fewer than 2',
@@ -270,9 +276,12 @@ class WarningTest(base.TestCase):
                     values.Core(cpus=(cpu,), socket=0)
                     for cpu in range(8, 16)))))))
 
-    def test_offline(self):
+    def test_cpus(self):
+        self.only('hw:cpu_thread_policy=isolate', machines.machine())
         self.only('offline CPUs: 90, 91', machines.machine(
             threads=1, offline={90: None, 91: 1}))
+        self.only('no CPU is left for pinned servers on NUMA node 1',
+                  machines.machine(cores=8, threads=1), switch_cores={1: 8})
 
     def test_memory(self):
         of = machines.machine(threads=1)
@@ -338,11 +347,6 @@ class WarningTest(base.TestCase):
             self.only(expected, switch_cores={node: 2}, sriov_nics=(
                 choices.ChosenNIC(name=name, vfs=vfs),))
 
-    def test_node_without_guests(self):
-        self.only('no CPU is left for pinned servers on NUMA node 1',
-                  machines.machine(cores=8, threads=1),
-                  switch_cores={1: 8})
-
     def test_ceph(self):
         workload = {'guest_gb': 2.0, 'layout': choices.FLOATING}
         self.only('OSDs on disks of several types: hdd, ssd',
@@ -370,21 +374,7 @@ class WarningTest(base.TestCase):
                 of, osds=osds, ceph_node=node, guest_gb=2.0)))
 
 
-class CheckTestCase(base.TestCase):
-
-    def conf(self, text, name='nova.conf'):
-        path = os.path.join(self.useFixture(fixtures.TempDir()).path, name)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(text)
-        return path
-
-    def compare(self, text, of=None, **chosen):
-        return check.compare(
-            [self.conf(text)], choices.Choices(**chosen),
-            machines.machine() if of is None else of)
-
-
-class CheckTest(CheckTestCase):
+class CheckTest(ProfileTestCase):
 
     def differences(self, text, of=None, **chosen):
         return [
@@ -471,9 +461,7 @@ class CheckTest(CheckTestCase):
                 ('20-more.conf', 'reserved_host_memory_mb = 1'),
                 ('05-first.conf', 'reserved_host_memory_mb = 2'),
                 ('30-off.conf.bak', 'reserved_host_memory_mb = 3')):
-            with open(os.path.join(folder, name), 'w',
-                      encoding='utf-8') as file:
-                file.write(f'[DEFAULT]\n{text}\n')
+            pathlib.Path(folder, name).write_text(f'[DEFAULT]\n{text}\n')
         for paths, has in (([folder], '1'), ([folder, path], None),
                            ([path, folder], '1')):
             self.assertEqual([has] if has else [], [
@@ -486,7 +474,7 @@ class CheckTest(CheckTestCase):
             machines.machine())
 
 
-class StartTest(CheckTestCase):
+class StartTest(ProfileTestCase):
     """What nova-compute itself refuses, by its own code."""
 
     POWER = '[libvirt]\ncpu_power_management = true\n'
@@ -550,20 +538,16 @@ class StartTest(CheckTestCase):
                          (found.differences, len(found.start_errors)))
 
 
-class PowerTest(CheckTestCase):
+class PowerTest(ProfileTestCase):
     """Nova switches off dedicated CPUs that no server has."""
 
-    @hypothesis.settings(max_examples=60, suppress_health_check=list(
-        hypothesis.HealthCheck))
+    @hypothesis.settings(max_examples=60, suppress_health_check=CHECKS)
     @hypothesis.given(st.data())
     def test_same_answer_with_each_server(self, data):
         """As with all CPUs online, or none."""
-        machine = data.draw(machines.machines(most_nodes=4, most_cores=6))
-        chosen = data.draw(machines.chosen(machine))
-        try:
-            nova = profiles.derive(machine, chosen).nova
-        except choices.ProfileError:
-            hypothesis.reject()
+        machine, chosen, found = self.profile(
+            data, most_nodes=4, most_cores=6)
+        nova = found.nova
         cores = [core for node in machine.nodes for core in node.cores]
         if data.draw(st.booleans()):
             nova = dataclasses.replace(
