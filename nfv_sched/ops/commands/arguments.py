@@ -226,16 +226,15 @@ def check_host_groups(parsed_args: argparse.Namespace) -> None:
 def add_relax(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--relax', action='store_true',
-        help='if no host takes a server, say which of its policies, one or '
-             'two, would have to be relaxed; nothing is changed')
+        help='say which policies, one or two, keep a server that no host '
+             'takes')
 
 
 def add_seconds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--seconds', type=positive, metavar='S',
         help='time limit of each search, in seconds (default: 30, or 5 where '
-             'hosts are emptied in rounds); with more, a large cloud may get '
-             'a better plan, or its proof')
+             'hosts are emptied in rounds)')
 
 
 def add_moves(parser: argparse.ArgumentParser, most: int) -> None:
@@ -248,8 +247,8 @@ def add_moves(parser: argparse.ArgumentParser, most: int) -> None:
 def add_avoid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--avoid', action='append', default=[], metavar='PATTERN',
-        help='do not move servers with such names or UUIDs, nor servers from '
-             'or to hosts with such names; can be repeated')
+        help='do not move such servers (names, UUIDs), nor from or to such '
+             'hosts; can be repeated')
 
 
 def add_zone(parser: argparse.ArgumentParser, *, help: str,

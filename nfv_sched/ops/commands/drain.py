@@ -62,8 +62,8 @@ class DrainHost(planning.MovePlanCommand):
         arguments.add_relax(parser)
         parser.add_argument(
             '--shelve', action='store_true',
-            help='if no host takes a server, shelve it at the end, unless it '
-                 'is locked: it stops, and needs a host when it is unshelved')
+            help='shelve servers that no host takes, unless they are locked: '
+                 'they stop')
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         arguments.check_host_groups(parsed_args)

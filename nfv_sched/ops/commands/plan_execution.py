@@ -97,8 +97,6 @@ class RunMixin:
 
     def check_terminal(self, parsed_args: argparse.Namespace) -> None:
         """Check that somebody can be asked, if that is needed."""
-        if parsed_args.dry_run and parsed_args.replan:
-            raise errors.UsageError('either --dry-run or --replan')
         if not (parsed_args.dry_run or parsed_args.yes
                 or self.app.stdin.isatty()):
             raise errors.UsageError(

@@ -76,6 +76,8 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             raise errors.UsageError(
                 '--from needs the https URL of "snapshot serve": a file does '
                 'not show the cloud as it is after the moves')
+        if parsed_args.dry_run and parsed_args.replan:
+            raise errors.UsageError('either --dry-run or --replan')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         saved = plan_file.read(parsed_args.file, parsed_args.round)

@@ -133,8 +133,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
                  'only the plan is on standard output')
         parser.add_argument(
             '--run', action='store_true',
-            help='with --save: carry the plan out, too, as "plan run" does, '
-                 'with the account of the OS_* variables or of --os-cloud')
+            help='with --save: carry the plan out, too, as "plan run" does')
         self.add_run_options(
             parser.add_argument_group(base.RUN_GROUP), 'with --run: ')
         if self.migrates:
@@ -148,8 +147,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             arguments.add_avoid(parser)
             parser.add_argument(
                 '--mib-per-second', type=arguments.positive, metavar='N',
-                help='estimate how long the moves take, if a host sends N MiB '
-                     'in a second, and --parallel moves are made at a time')
+                help='estimate the time, if a host sends N MiB in a second')
 
     def move_options(self,
                      parsed_args: argparse.Namespace) -> dict[str, ty.Any]:
@@ -191,6 +189,8 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             raise errors.UsageError(
                 '--replan is not for --from: the file does not show the '
                 'cloud as it is after a failure')
+        if parsed_args.dry_run and parsed_args.replan:
+            raise errors.UsageError('either --dry-run or --replan')
         self.check_terminal(parsed_args)
 
     def make_plan(self, parsed_args: argparse.Namespace,

@@ -61,7 +61,7 @@ class LedgerTestCase(base.CloudTestCase):
         What Neutron shows it has shown for long.
         """
         made = made or self.publisher()
-        with network.undoubted(made):
+        with network.undoubted():
             done = made.round(**kwargs)
         self.assertEqual([], done.failures)
         return {report.host: report.action for report in done.hosts}
@@ -590,7 +590,7 @@ class ReturnTest(LedgerTestCase):
 
     def rounds(self, count=3):
         for _ in range(count):
-            with network.undoubted(self.made):
+            with network.undoubted():
                 done = self.made.round()
         return done.hosts[0]
 

@@ -253,10 +253,10 @@ class CommandLineTest(APITestCase):
                             (('agent', 'rebalance'), True),
                             (('flavor', 'explain'), False),
                             (('capacity', 'list'), False)):
-            _code, out, _err = self.run_command(*args, '--help')
+            _code, out, _err = self.run_command('help', *args)
             self.assertEqual(shown, '--api' in out)
             self.assertEqual(shown, '--os-cloud' in out)
         for args in (('host', 'drain'), ('cloud', 'defrag')):
-            _code, out, _err = self.run_command(*args, '--help')
+            _code, out, _err = self.run_command('help', *args)
             self.assertIn('[--os-cloud NAME] [--yes]', ' '.join(out.split()))
             self.assertNotIn('--api', out)

@@ -1014,8 +1014,8 @@ class ReplanTest(ReplanTestCase):
         out, _err = self.exits(
             3, *args, '--save', self.path, '--run', '--yes')
         self.assertIn(
-            'nfv-sched cloud defrag --flavor=p4 --count=4 --max-moves=3 '
-            "'--avoid=c*' --ports=0\n", out)
+            "nfv-sched cloud defrag --flavor=p4 --count=4 '--avoid=c*' "
+            '--max-moves=3 --ports=0\n', out)
         plan = self.document()
         self.nova.failing = set()
         plan['moves'][0]['source'] = 'three'
