@@ -8,8 +8,6 @@ bound there, and whatever else a test puts on its hosts.  The ledger is
 published when a test says so.
 """
 
-from unittest import mock
-
 import fixtures
 from oslo_utils import uuidutils
 
@@ -26,7 +24,9 @@ DEFAULT_RULES = 4
 
 def undoubted():
     """Accept what Neutron shows in this context, as if it were old."""
-    return mock.patch.object(neutron.ReadingCheck, 'check', return_value=[])
+    return fixtures.MonkeyPatch(
+        'nfv_sched.ledger.neutron.ReadingCheck.check',
+        lambda _check, _previous, _snapshot: [])
 
 
 class NeutronView(neutron_api.NeutronAPI):
