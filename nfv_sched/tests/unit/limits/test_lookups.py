@@ -225,8 +225,7 @@ class DoubtsTest(base.NeutronTestCase):
     def test_reader(self):
         """It takes several readings, and time; a new reader counts on."""
         self.flags(max_snapshot_age=4.0)
-        doubts = neutron.ReadingCheck()
-        doubts.forget()  # for the first reading, and no other
+        doubts = base.TrustingCheck()
         first = neutron.Reader(doubts=doubts).read()
         ports, self.api.ports = self.api.ports, []
 
@@ -251,7 +250,7 @@ class DoubtsTest(base.NeutronTestCase):
         time.sleep(2.1)
         self.api.ports = []
         self.assertTrue(doubted())
-        doubts.forget()
+        doubts.is_trusting = True
         neutron.Reader(doubts=doubts).read(first)
         # With nothing to compare there is nothing to doubt.
         neutron.read_snapshot()
