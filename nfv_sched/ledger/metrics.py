@@ -9,7 +9,7 @@ import threading
 REFUSED: collections.Counter[int] = collections.Counter()
 LOCK = threading.Lock()
 TEXT = """\
-# HELP nfv_sched_ledger_timestamp_seconds When the last complete round began.
+# HELP nfv_sched_ledger_timestamp_seconds Of the last round without a failure.
 # TYPE nfv_sched_ledger_timestamp_seconds gauge
 nfv_sched_ledger_timestamp_seconds {}
 # HELP nfv_sched_ledger_refused_total Writes refused by Placement, by status.

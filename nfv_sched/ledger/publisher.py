@@ -783,7 +783,7 @@ class Keeper:
         self._conf = conf
         self._failures = 0  # since the last successful round
         self._failing_since = 0.0  # seconds of time.monotonic()
-        self._latest = 0.0  # when the last round began that was complete
+        self._latest = 0.0  # when the last complete round began; 0 without one
         self._stopped = threading.Event()
         self._interval = conf.nfv_sched.ledger_publish_interval
         self._cells: list[str] = []
@@ -825,11 +825,9 @@ class Keeper:
 
     def _write_metrics(self) -> None:
         try:
-            path = self._conf.nfv_sched.ledger_metrics
-            # The file of an earlier process tells more until a success.
-            if path and self._latest:
+            if path := self._conf.nfv_sched.ledger_metrics:
                 metrics.write(path, self._latest)
-        except (OSError, cfg.Error) as exc:
+        except Exception as exc:
             LOG.warning('The metrics cannot be written: %s', exc)
 
     def _went_wrong(self, exc: Exception, began: float) -> None:

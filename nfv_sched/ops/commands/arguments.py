@@ -10,6 +10,7 @@ import typing as ty
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names as name_checks
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import movable
 
 HOST = 'host'
 # Maximum number of ports of a new server; each is an object of Nova.
@@ -213,8 +214,14 @@ def add_host_groups(parser: argparse.ArgumentParser) -> None:
 
 def host_names(cloud: snapshot.Cloud, names: Sequence[str],
                parsed_args: argparse.Namespace) -> list[str]:
-    return list(dict.fromkeys(host.name for host in hosts(
-        cloud, names, parsed_args.az, parsed_args.aggregate)))
+    """Return names of hosts, without those of ``--avoid``."""
+    options = movable.MoveOptions(avoid=getattr(parsed_args, 'avoid', ()))
+    result = [host.name for host in hosts(
+        cloud, names, parsed_args.az, parsed_args.aggregate)
+        if not options.avoids(host.name)]
+    if options.avoid and not result:
+        raise errors.UsageError('--avoid leaves out all of the hosts')
+    return list(dict.fromkeys(result))
 
 
 def check_host_groups(parsed_args: argparse.Namespace) -> None:

@@ -92,8 +92,7 @@ class DrainHost(planning.MovePlanCommand):
                 arguments.host_names(cloud, parsed_args.hosts, parsed_args),
                 options, at_once=parsed_args.at_once or 1, update=update,
                 seconds=parsed_args.seconds or rolling.SECONDS)
-        host = arguments.host_name(
-            [host.name for host in cloud.hosts], parsed_args.hosts[0])
+        host, = arguments.host_names(cloud, parsed_args.hosts, parsed_args)
         return drain.plan(
             cloud, host, options, update=update,
             seconds=parsed_args.seconds or drain.SECONDS,

@@ -69,7 +69,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             '--from', dest='source', metavar='URL',
             help='the https URL of "snapshot serve", in place of Nova\'s '
                  'databases: for --replan, and to check strict policies; with '
-                 '--dry-run also a snapshot, without an account')
+                 '--dry-run also a snapshot, to make the moves there')
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         if _is_file(parsed_args.source) and not parsed_args.dry_run:
@@ -93,6 +93,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
                 raise errors.UsageError(
                     '--dry-run --from FILE is for plans that move servers')
             cloud = source.load(parsed_args.source, parsed_args.config_file)
+            self.unread = list(map(str, cloud.missing))
         return self.carry_out(parsed_args, saved, cloud)
 
     def cloud_again(self, parsed_args: argparse.Namespace,

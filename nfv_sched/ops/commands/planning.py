@@ -151,7 +151,6 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
 
     def move_options(self,
                      parsed_args: argparse.Namespace) -> dict[str, ty.Any]:
-        """Return the fields of ``movable.MoveOptions``."""
         return {'avoid': tuple(parsed_args.avoid),
                 'cold_for_vfs': parsed_args.cold_for_vfs,
                 'live_only': parsed_args.live_only}

@@ -93,17 +93,15 @@ class RunSimulation(base.Lister):
         parser.add_argument(
             '--sequence', metavar='FILE',
             help='then boot and delete pinned servers: csv with the columns '
-                 'arrival, departure (none: stays), vcpus, memory (MiB), '
-                 'numa_nodes (default: 1), group and its policy (default: '
-                 'soft-anti-affinity); only arrival, vcpus and memory are '
-                 'needed; with --from, CLOUD is not')
+                 'arrival, vcpus, memory (MiB) and, if wanted, departure, '
+                 'numa_nodes, group, policy; with --from, CLOUD is not needed')
         changes.add_changes(parser.add_argument_group('the cloud'))
         parser.add_argument(
             '--show', choices=[*_ALL, 'requests', *_SECTIONS],
             help='servers at the end, used resources of the hosts, their '
-                 'network load, the steps, or what became of the sizes of '
-                 '--sequence (default: servers, or sizes, and hosts, and '
-                 'network if there is any; csv and value: servers, or sizes)')
+                 'network load, the steps, or the sizes of --sequence '
+                 '(default: servers, or sizes, and hosts, and network if '
+                 'there is any; csv and value: servers, or sizes)')
         parser.add_argument(
             '--reasons', choices=['none', 'policy', 'summary', 'hosts'],
             help='how much a refusal by a filter of nfv-sched says '
@@ -228,7 +226,7 @@ class RunSimulation(base.Lister):
         if one_table and len(sections) > 1:
             raise errors.UsageError(
                 f'-f {parsed_args.formatter} has room for one table: use '
-                '--show servers, hosts, network or steps')
+                '--show servers, hosts, network, steps or requests')
         return sections
 
     def _run_cloud(self, path: str | None, parsed_args: argparse.Namespace):

@@ -8,7 +8,6 @@ Plans made with it are checked in the simulator before they are shown.
 
 from collections.abc import Collection, Hashable, Mapping
 import dataclasses
-import fnmatch
 import types
 import typing as ty
 
@@ -73,8 +72,7 @@ class Positions:
     """The hosts and servers of a cloud, for plans; nothing is changed there.
 
     :param state: the cloud that was started from ``cloud``, with its servers
-    :param closed: names of hosts that neither lose nor get servers; those of
-        the options are added
+    :param closed: names of hosts that neither lose nor get servers, either
     :ivar simulated: servers in the simulator by UUID
     """
 
@@ -100,7 +98,7 @@ class Positions:
         self._members = {
             member: group for group in cloud.groups
             for member in group.members if member in self.servers}
-        self.closed = frozenset(filter(self._is_avoided, self.hosts)).union(
+        self.closed = frozenset(filter(options.avoids, self.hosts)).union(
             closed)
         enabled = nova_scheduler.enabled_filters()
         self._hints = frozenset(
@@ -160,7 +158,7 @@ class Positions:
                 uuid: str) -> movable.MoveObstacle | None:
         """Return why a server cannot be moved, to whichever host."""
         server = self.servers[uuid]
-        if self._is_avoided(server.name) or uuid in self.options.avoid:
+        if self.options.avoids(server.name) or uuid in self.options.avoid:
             return movable.obstacle(movable.ObstacleKind.AVOIDED)
         if kind is movable.COLD and self.options.live_only:
             return movable.obstacle(movable.ObstacleKind.LIVE_ONLY)
@@ -182,10 +180,6 @@ class Positions:
         """Return how a server is migrated unless something prevents it."""
         return movable.COLD if self.options.cold_for_vfs and (
             movable.vfs_detached(self.servers[uuid])) else movable.LIVE
-
-    def _is_avoided(self, name: str) -> bool:
-        return any(fnmatch.fnmatchcase(name, pattern)
-                   for pattern in self.options.avoid)
 
     def refusals(self, guest: Guest) -> Refusals:
         """Explain which hosts do not take a server, as they are.

@@ -7,6 +7,7 @@ here.
 
 import dataclasses
 import enum
+import fnmatch
 import typing as ty
 
 import os_resource_classes as orc
@@ -29,19 +30,25 @@ class MoveKind(enum.StrEnum):
 
 
 LIVE, COLD, EVACUATE, SHELVE = MoveKind
+_WILDCARDS = frozenset('*?[')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MoveOptions:
     """Options of all plans by which servers are moved."""
 
-    #: patterns of names of servers and hosts, or UUIDs of servers: they are
-    #: not moved, nor is any server moved from or to these hosts
+    #: patterns of names of servers and hosts that take no part, or UUIDs
     avoid: tuple[str, ...] = ()
     #: whether servers are migrated cold of which a live migration would detach
     #: VFs
     cold_for_vfs: bool = False
     live_only: bool = False  #: whether no server is migrated cold
+
+    def avoids(self, name: str) -> bool:
+        # A name with brackets does not match itself as a pattern.
+        return name in self.avoid or any(
+            fnmatch.fnmatchcase(name, each) for each in self.avoid
+            if not _WILDCARDS.isdisjoint(each))
 
 
 class WordedKind(enum.StrEnum):

@@ -26,6 +26,7 @@ from nfv_sched.fit.numa import fit
 from nfv_sched.fit.numa import pci
 from nfv_sched.fit.numa import topology
 from nfv_sched.fit import occupancy
+from nfv_sched.nova import scheduler as nova_scheduler
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model.counting import host_count
 from nfv_sched.ops.simulator import servers
@@ -617,11 +618,13 @@ def _cells(guest: arrangements.Guest, host: topology.HostTopology,
 def _device_needs(guest: arrangements.Guest,
                   cells: tuple[int, ...]) -> _Amounts:
     amounts: _Amounts = collections.Counter()
+    # With this a claim may take fewer; see pci.Served.
+    may_lack = nova_scheduler.CONF.filter_scheduler.pci_in_placement
     for demand in guest.counted.request.demands:
         is_local = len(cells) == 1 and demand.claimed in (
             pci.REQUIRED, pci.LEGACY)
         amounts[cells[0] if is_local else None,
-                repr(demand.specs)] += demand.count
+                repr(demand.specs)] += 1 if may_lack else demand.count
     return amounts
 
 

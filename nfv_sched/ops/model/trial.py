@@ -39,7 +39,7 @@ def move_of(positions: arrangements.Positions, uuid: str, source: str,
         related=positions.related(uuid) if destination else (),
         vfs_detached=movable.vfs_detached(server)
         if kind == movable.LIVE else 0,
-        copied=movable.copied(kind, server, positions.host_id(source)))
+        copied=movable.copied(kind, server, positions.host_id(server.host)))
 
 
 class Failure(ty.NamedTuple):

@@ -2,6 +2,7 @@
 """Keep the latest snapshot, and answer requests for it."""
 
 from collections.abc import Callable
+import contextlib
 import dataclasses
 import email.utils
 import hashlib
@@ -59,12 +60,17 @@ class LocalUsers:
 
     @staticmethod
     def user(request: server.HTTPRequest) -> auth.User | server.Answer:
-        # A page of another site may have had its name moved to this machine.
-        host = request.headers.get('Host', '')
-        name = host.rpartition(':')[0] or host
-        if remote.is_loopback(name.strip('[]')):
-            return auth.User(b'', auth.Role.OPERATOR)
-        return server.problem(403, 'Only names of this machine are answered.')
+        headers = request.headers
+        # Neither proxies nor pages of other sites, whatever their names are.
+        with contextlib.suppress(ValueError):
+            host = urllib.parse.urlsplit(f'//{headers.get("Host", "")}')
+            if remote.is_loopback(host.hostname or '') and not any(
+                    name in headers for name in (
+                        'Forwarded', 'Via', 'X-Forwarded-For')) and (
+                    headers.get('Sec-Fetch-Site') != 'cross-site'
+                    or 'Sec-Fetch-User' in headers):
+                return auth.User(b'', auth.Role.OPERATOR)
+        return server.problem(403, 'Only users of this machine are answered.')
 
 
 class Publication:

@@ -875,8 +875,14 @@ class FailureTest(LedgerTestCase):
         written = path.read_text()
         # The second attempt finds that the provider exists.
         self.assertIn('ledger_refused_total{status="409"} 2', written)
+        self.assertNotIn('timestamp_seconds 0.0', written)
         time.sleep(0.5)  # what is published grows old
         self.assertEqual(written, path.read_text())
+        # Whatever is wrong with the path, the service goes on.
+        self.flags(ledger_metrics='\ud800', group='nfv_sched')
+        self.wait_until(lambda: 'metrics cannot be written' in self.log.output)
+        self.neutron_api.start()
+        self.wait_until(lambda: 'kept up to date again' in self.log.output)
 
     def test_placement(self):
         self.start_host('host1')

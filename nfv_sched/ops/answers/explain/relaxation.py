@@ -22,7 +22,8 @@ from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import state as states
 
 # Sizes of changes, the smallest first.
-_PREFER, _HOST, _PAGES, _NODES, _SMALLER, _KEY, _WITHOUT, _FLAVOR = range(8)
+_PREFER, _HOST, _PAGES, _NODES, _SMALLER, _KEY, _WITHOUT = range(7)
+FLAVOR = 100  #: size of another flavor: more than that of any pair
 
 #: Extra spec -> its most lenient value.
 _LENIENT = {
@@ -91,7 +92,7 @@ class Trials:
     def changes(self) -> tuple[document.HelpfulChange, ...]:
         """The changes that fit, the best first, and other flavors last."""
         return tuple(sorted(self.fitting, key=lambda change: (
-            (1,) if change.size == _FLAVOR
+            (1,) if change.size == FLAVOR
             else (0, -change.hosts, change.size))))
 
     def find_largest(self, several: Changes, ends: float) -> bool:
@@ -151,10 +152,11 @@ def _flavors(state: states.State,
     own = requested.flavor
     smaller = [each for each in state.flavors.values()
                if each.public and not each.disabled and each.name != own.name
-               and each.vcpus <= own.vcpus and each.memory <= own.memory]
+               and each.vcpus <= own.vcpus and each.memory <= own.memory
+               and each.disk <= own.disk]
     for each in sorted(smaller, key=lambda each: (
             -each.vcpus, -each.memory, each.name))[:_MOST_FLAVORS]:
-        yield Change(f'flavor {each.name}', _FLAVOR, dataclasses.replace(
+        yield Change(f'flavor {each.name}', FLAVOR, dataclasses.replace(
             requested, flavor=each), 'flavor')
 
 

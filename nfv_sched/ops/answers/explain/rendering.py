@@ -288,13 +288,14 @@ def _changes(explanation: document.Explained) -> list[tables.Part]:
     lines: list[tables.Part] = []
     if explanation.nearest:
         lines.append(f'Nearest: {", ".join(explanation.nearest)}')
+    if explanation.changes_tried and all(
+            each.size == relaxation.FLAVOR for each in explanation.changes):
+        lines.append('No change of the request makes it fit, nor do two '
+                     f'together ({explanation.changes_tried} were tried).')
     if shown := explanation.changes[:_CHANGES]:
         lines.append(_side_table(
             ('It would fit if', 'Hosts', 'First'),
             [(each.text, each.hosts, each.host) for each in shown]))
-    elif explanation.changes_tried:
-        lines.append('No change of the request makes it fit, nor do two '
-                     f'together ({explanation.changes_tried} were tried).')
     if more := len(explanation.changes) - len(shown):
         lines.append(f'{strings.count(more, "more change")}, see -f json')
     if explanation.changes_untried:

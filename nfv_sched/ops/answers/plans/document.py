@@ -394,10 +394,9 @@ class LostHost:
 class Failover:
     """The effect of lost hosts on servers."""
 
-    #: whether all of the hosts are lost at once; otherwise each set of
-    #: ``at_once``
+    #: whether all are lost at once; otherwise each set of ``at_once`` hosts
     together: bool
-    at_once: int = 1  #: number of hosts that are lost at the same time
+    at_once: int = 1  #: number of hosts of each set; 1 with --together
     hosts: tuple[LostHost, ...]  #: lost hosts, with the servers of each
 
 

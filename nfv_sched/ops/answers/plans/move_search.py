@@ -346,7 +346,6 @@ def make_room(
 
     :param fixed: UUIDs of servers that stay
     :param closed: names of hosts that neither lose nor get servers
-    :param forbidden: as of :class:`MoveSearch`
     :returns: moves of others, then that of the server, or none; the cloud
         after them; and reasons of moves that the simulator refused
     """

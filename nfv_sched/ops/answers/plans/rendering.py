@@ -376,7 +376,7 @@ def failover_text(effect: document.Failover) -> list[tables.Part]:
             f'{condition}: {strings.count(stranded, "server")} of '
             f'{strings.count(len(hosts), "host")} '
             f'{"finds" if stranded == 1 else "find"} no place'
-            f'{"" if effect.at_once == 1 else " in some case"}.', tables.BAD),
+            f'{"" if effect.at_once == 1 else ", or more"}.', tables.BAD),
             '', failover_table(effect)]
     return [*parts, *map(gap_text, dict.fromkeys(
         each for loss in effect.hosts for each in loss.unread))]

@@ -476,8 +476,9 @@ def cloud_document(
 ) -> document.SimulatedCloud:
     kind = document.SimulatedCloud if (
         result.scenario.own_steps is None) else functools.partial(
-            document.SimulatedSequence, hosts_used=_hosts_used(result),
-            requests=sizes if 'requests' in keys else None)
+            document.SimulatedSequence, requests=(
+                sizes if 'requests' in keys else None),
+            hosts_used=sum(bool(host.instances) for host in result.hosts))
     return kind(
         file=result.scenario.path, seconds=round(result.seconds, 3),
         expectations=document.ExpectationCounts(
@@ -490,10 +491,6 @@ def cloud_document(
         steps=tuple(result.outcomes) if 'steps' in keys else None)
 
 
-def _hosts_used(result: engine.SimulationResult) -> int:
-    return sum(bool(host.instances) for host in result.hosts)
-
-
 def summary(result: engine.SimulationResult) -> str:
     succeeded = sum(1 for o in result.outcomes if o.ok)
     refused = len(result.outcomes) - succeeded
@@ -501,7 +498,8 @@ def summary(result: engine.SimulationResult) -> str:
             f'{strings.count(len(result.servers), "server")}: '
             f'{succeeded} done, {refused} refused, in {result.seconds:.1f} s')
     if result.scenario.own_steps is not None:
-        text += f'; {strings.count(_hosts_used(result), "host")} in use'
+        used = sum(bool(host.instances) for host in result.hosts)
+        text += f'; {strings.count(used, "host")} in use'
     if result.checks:
         met = result.checks - len(result.failures)
         text += f'; {met} of {result.checks} expectations met'

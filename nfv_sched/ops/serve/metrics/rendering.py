@@ -96,7 +96,7 @@ GAUGES = (
     Metric('nfv_sched_audit_findings', ('kind',),
            'What the audit finds not to be as it was promised or recorded.'),
     Metric('nfv_sched_late_failures', ('reason',),
-           'Servers that failed on nova-compute in the last hour, by fault.'),
+           'Servers with a failed claim on nova-compute in the last hour.'),
     Metric('nfv_sched_retries', ('operation',),
            'Attempts on nova-compute in the last hour after the first.'),
 )

@@ -323,6 +323,7 @@ class SnapshotPages:
     def _drain(self, query: _Query) -> _Content:
         if not (host := query.get('show', '')):
             return 'drain.html', {'hosts': self._views}
+        host = arguments.host_name([each.host for each in self._views], host)
         return self._answer((*_DRAIN, host), title=f'To empty {host}')
 
     def _answer(self, words: tuple[str, ...], **content: str) -> _Content:

@@ -437,9 +437,18 @@ class AnswerTest(ServeTestCase):
             self.start()
         for host, status in (
                 ('127.0.0.1:9181', 200), ('localhost', 200), ('[::1]:1', 200),
+                ('LOCALHOST:1', 200), ('[::1]', 200),
                 ('evil.example:9181', 403), ('[', 403), ('', 403)):
             self.assertEqual(status, self.ask(
                 '/snapshot', {'Host': host}).status, host)
+        for status, headers in (
+                (403, {'X-Forwarded-For': '192.0.2.1'}), (403, {'via': 'x'}),
+                (403, {'Sec-Fetch-Site': 'cross-site'}),
+                (200, {'Sec-Fetch-Site': 'same-origin'}),
+                (200, {'Sec-Fetch-Site': 'cross-site',
+                       'Sec-Fetch-User': '?1'})):
+            self.assertEqual(status, self.ask(
+                '/snapshot', {'Host': 'localhost', **headers}).status)
 
 
 class AttackTest(ServeTestCase):

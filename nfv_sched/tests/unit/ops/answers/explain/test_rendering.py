@@ -5,6 +5,7 @@ import dataclasses
 from nfv_sched.ops.answers.explain import causes
 from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import explanation
+from nfv_sched.ops.answers.explain import relaxation
 from nfv_sched.ops.answers.explain import rendering
 from nfv_sched.ops.cli import tables
 from nfv_sched.ops.cloud import snapshot
@@ -115,6 +116,10 @@ class TextTest(base.TimedTestCase):
         parts = [found.index(title) for title in (
             'no room', 'It would fit if', 'Verdict', 'What removed them')]
         self.assertEqual(sorted(parts), parts)
+        for size, shown in ((0, False), (relaxation.FLAVOR, True)):
+            self.assertIs(shown, 'No change of the request' in self.text(
+                changes_tried=2, changes=(dataclasses.replace(
+                    clouds.change('x'), size=size),)))
         for error in (None, 'KeyError'):
             self.assertIs(error is not None, 'What removed them' in self.text(
                 options={'details': False}, filters=(dataclasses.replace(

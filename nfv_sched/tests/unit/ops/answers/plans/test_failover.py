@@ -86,7 +86,7 @@ class FailoverTest(running.RunningTestCase):
              for loss in found.hosts})
         self.assertEqual(
             'If any 2 of 3 hosts are lost at once: 3 servers of 3 hosts find '
-            'no place in some case.', rendering.failover_text(found)[0].text)
+            'no place, or more.', rendering.failover_text(found)[0].text)
         self.assertIn('one with two ', tables.render([
             rendering.failover_table(found)]))
 

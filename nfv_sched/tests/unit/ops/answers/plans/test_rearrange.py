@@ -3,6 +3,7 @@
 
 import dataclasses
 
+from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rearrange
 from nfv_sched.ops.answers.plans import rendering
@@ -192,6 +193,25 @@ class DevicesTest(running_servers.RunningTestCase):
         """The server has to be on the NUMA node of the VF."""
         self.assertBound(2, 'a vf one', 'b strict two', 'c p4 two')
         self.assertBound(1, 'a vf one', 'b strict two', 'c strict two')
+
+    def test_fewer_than_asked_for(self):
+        """With PCI in Placement, claims may take fewer devices."""
+        vfs = 'type: VF, live_migratable: true'
+        found = self.running(steps='[]', head=f'''
+pci_in_placement: true
+hosts:
+  - {{name: one, cores: 4, memory: 8 GiB, platform_cores: 0, vswitch_cores: 0,
+     shared_cores_per_node: 0, pci_devices: [
+     {{{vfs}, node: 0, count: 3}}, {{{vfs}, node: 1, count: 4}},
+     {{{vfs}, node: 1, count: 3}}]}}
+pci_aliases: {{nic: {{{vfs}, numa_policy: required}}}}
+flavors:
+  two: {{memory: 256 MiB, vcpus: 1, extra_specs: {{
+     hw:cpu_policy: dedicated, 'pci_passthrough:alias': 'nic:2'}}}}
+''')
+        plan = defrag.plan(found, found.flavors[0], 15)
+        self.assertLessEqual(plan.fits_before, plan.bound)
+        self.assertEqual(5, plan.fits_before)
 
     def assertBound(self, bound, *servers):
         """Assert what no moves exceed; the third host is empty already."""
