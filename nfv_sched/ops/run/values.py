@@ -43,7 +43,7 @@ _MAX_NAME = 255
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedData:
-    """What a migration copies from host to host."""
+    """Amounts that a migration copies from host to host."""
 
     memory_mib: int  #: memory in MiB; 0 for a cold migration
     #: disks in MiB, at most: those on no volume, nor on storage that Placement
