@@ -140,6 +140,10 @@ class PlanRunTest(PlanRunTestCase):
                          '--save', self.path)
         args = ('--dry-run', '--from', 'telco')
         self.assertIn('were made in the simulator', self.carry_out(*args)[0])
+        partly = self.save_cloud(dataclasses.replace(
+            source.load('telco'), missing=(snapshot.Missing(
+                kind=snapshot.MissingKind.NEUTRON, text='no answer'),)))
+        self.carry_out_fails('no answer', *args[:2], partly, code=1)
         plan = self.document()
         for place, text in (('source', 'fw-1 is not on compute-2'),
                             ('destination', 'fw-1 to compute-2: ')):

@@ -77,6 +77,16 @@ class PlansTest(test_plan_run.PlanRunTestCase, running.RunningTestCase):
         self.run_plan('host', 'drain', 'one', '--live-only', '--cold-for-vfs',
                       code=2)
 
+    def test_avoided_host(self):
+        """It is not emptied either, but for others to be."""
+        self.save()
+        self.run_plan('host', 'drain', 'one', '--avoid', 'one', code=2)
+        document = json.loads(self.run_plan(
+            'host', 'drain', '*', '--avoid', 'one', '-f', 'json'))
+        self.assertEqual({'two', 'three'}, {
+            host['host'] for each in document['rounds']
+            for host in each['hosts']})
+
     def test_save(self):
         self.save()
         self.assertIn(

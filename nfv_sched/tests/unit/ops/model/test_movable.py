@@ -48,6 +48,13 @@ class MovableTest(base.TestCase):
              'x{}', 'live to x{}'],
             [movable.obstacle(kind, 'x{}').text for kind in Kind])
 
+    def test_avoided(self):
+        """A name with brackets is itself, whatever it is as a pattern."""
+        options = movable.MoveOptions(avoid=('vm[1]', 'tw?'))
+        self.assertEqual(['vm[1]', 'two'], [
+            name for name in ('vm[1]', 'vm2', 'two', 'one')
+            if options.avoids(name)])
+
     def test_moves(self):
         self.assertStays(server(), None)
 

@@ -8,8 +8,11 @@ from nfv_sched.ops.answers.plans import defrag
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import trial
 from nfv_sched.ops.simulator import servers
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base
 from nfv_sched.tests import filled
 
@@ -130,6 +133,18 @@ class DefragTest(base.TestCase):
         self.assertEqual((8, 8), (plan.fits_after, plan.bound))
         self.assertLess(len({move.server_id for move in plan.moves}),
                         len(plan.moves))
+
+    def test_copied_by_way_of_a_third_host(self):
+        """Its allocations are known by the host where it was at first."""
+        one = running('a', ONE, 0, (1, 5))
+        found = cloud([ONE, TWO, THREE], [dataclasses.replace(
+            one, allocations={ONE.uuid: {'DISK_GB': 20}})])
+        with start.started(found) as state:
+            known = arrangements.Positions(found, state)
+            for source, name in (('one', 'three'), ('three', 'two')):
+                self.assertEqual(20480, trial.move_of(
+                    known, one.uuid, source, name,
+                    movable.LIVE).copied.disk_mib)
 
     def test_more_cells_than_can_be_tried(self):
         found = cloud([filled.host('wide', 2, 16)], [])
