@@ -12,6 +12,7 @@ from nfv_sched.ops.model.requests import subject
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import start
 from nfv_sched.tests import base as tests_base
+from nfv_sched.tests.unit.ops.answers.explain import clouds
 from nfv_sched.tests.unit.ops.answers.explain import test_explanation
 
 
@@ -134,12 +135,21 @@ steps:
                     (each.text, each.hosts, each.host)
                     for each in result.changes])
 
+    def test_flavors_are_last(self):
+        """After pairs, too, of whatever size, and on however many hosts."""
+        fitting = [dataclasses.replace(
+            clouds.change(text, hosts), size=size) for text, hosts, size in (
+                ('flavor', 9, relaxation.FLAVOR), ('pair', 1, 7))]
+        self.assertEqual(['pair', 'flavor'], [
+            each.text for each in relaxation.Trials(None, fitting).changes])
+
     def test_flavors(self):
         """The largest first; none that is private, disabled or larger."""
         text = self.CLOUD.replace('flavors:\n', '''flavors:
   two: {vcpus: 2, memory: 512 MiB, <<: &dedicated {
     extra_specs: {hw:cpu_policy: dedicated}}}
   three: {vcpus: 3, memory: 1 GiB, <<: *dedicated}
+  fat: {vcpus: 3, memory: 1 GiB, disk: 1 GiB, <<: *dedicated}
   secret: {vcpus: 3, memory: 1 GiB, <<: *dedicated}
   large: {vcpus: 9, memory: 512 MiB, <<: *dedicated}
 ''')
