@@ -75,8 +75,9 @@ class _Handler(http_server.Handler):
     def do_GET(self):
         path, _mark, query = self.path.partition('?')
         with self.lock:
-            page = site(self.name).respond(
-                path, dict(urllib.parse.parse_qsl(query)), 4000)
+            page = (html.stylesheet() if path == html.STYLESHEET
+                    else site(self.name).respond(
+                        path, dict(urllib.parse.parse_qsl(query)), 4000))
         if page is None:
             page = server.Answer(404)
         self.send_response(page.status)
