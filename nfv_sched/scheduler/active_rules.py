@@ -98,7 +98,9 @@ def deciding(request_note: RequestNote,
             request.guest is not None or request.rules
             or request.may_take_card):
         return for_request(request_note, request)
-    if any(name in filters for rule in request.rules for name in rule.filters):
+    # The filter of a rule that excludes no NUMA nodes does not decide by them.
+    if any(name in filters for rule in request.rules if rule.excludes_cells
+           for name in rule.filters):
         return for_request(request_note, request)
     return None
 

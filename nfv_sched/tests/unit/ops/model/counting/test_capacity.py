@@ -13,6 +13,7 @@ from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model.counting import capacity
 from nfv_sched.ops.model.counting import document
+from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.simulator import placement
 from nfv_sched.tests import base
 from nfv_sched.tests.unit.ops import small_clouds
@@ -416,6 +417,21 @@ class TestShadow(CapacityTestCase):
                             'CPUThreadPolicyFilter')]
         self.assertEqual([2, 4, 4], [self.fits(shadow) for shadow in (
             [], ['VSwitchNUMAAffinityFilter'], numa)])
+
+    def test_networks(self):
+        """Without limits from a filter the claim does not ask where they are.
+
+        The filter of the thread policy hands on none.
+        """
+        host = small_clouds.host(
+            'one', small_clouds.near(small_clouds.node(0), 'data'),
+            small_clouds.node(1), traits=['HW_CPU_HYPERTHREADING'])
+        for shadow, fits in (([], 2), (['NFVTopologyFilter'], 4)):
+            cloud = small_clouds.cloud(host, nfv_sched={'shadow': shadow})
+            self.assertEqual(fits, self.count(
+                cloud, small_clouds.flavor(hw__cpu_thread_policy='require'),
+                ports=assumed_ports.of_networks(
+                    cloud, ['net-data,physnet=data'])).fits)
 
     def test_limits(self):
         limit = {'vswitch_ports_per_node': 8, 'vswitch_physical_ports': 0}
