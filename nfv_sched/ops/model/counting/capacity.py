@@ -678,7 +678,7 @@ class CountedGuest:
                         _of_blazar(host.state, self.spec, text)
                         if name == blazar.FILTER else _of_filter(
                             name, text, compute.is_mapped(host.state)))
-        self._state.manager.counts.clear()
+        self._state.manager.filterings.clear()
         return refusals
 
     def _refusals_beside(
