@@ -107,12 +107,11 @@ def create(state: states.State, server: servers.SimulatedServer,
         state, server, boot_request.ports, boot_request.security_groups)
     server.instance = new_instance(
         state, server, states.nova_flavor(boot_request.flavor))
-    properties: dict[str, ty.Any] = {
+    properties = {
         'ignore_hosts': list(boot_request.ignore_hosts) or None,
-        'force_hosts': [boot_request.force] if boot_request.force else None}
-    if boot_request.hints:
-        properties['scheduler_hints'] = {
-            name: list(values) for name, values in boot_request.hints.items()}
+        'force_hosts': [boot_request.force] if boot_request.force else None,
+        'scheduler_hints': {
+            name: list(values) for name, values in boot_request.hints.items()}}
     server.spec = spec = describe(
         state, server, properties, _zone(state, boot_request),
         state.network.requested_groups(boot_request.security_groups),
@@ -157,9 +156,8 @@ def new_instance(state: states.State, server: servers.SimulatedServer,
 
 def describe(state: states.State, server: servers.SimulatedServer,
              properties: Mapping[str, ty.Any], zone: str | None,
-             security_groups: Sequence[str],
-             name: str, alias_specs: Mapping[str, Specs] | None = None,
-             ) -> objects.RequestSpec:
+             security_groups: Sequence[str], name: str,
+             alias_specs: Mapping[str, Specs]) -> objects.RequestSpec:
     """Return the request for a server, as the API makes it.
 
     :param server: its ``instance`` gets the NUMA topology and the PCI
@@ -183,7 +181,7 @@ def describe(state: states.State, server: servers.SimulatedServer,
     except (exception.NovaException, ValueError) as e:
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')
     for pci_request in requests.requests:
-        if pci_request.alias_name in (alias_specs or ()):
+        if pci_request.alias_name in alias_specs:
             pci_request.spec = [
                 dict(tags) for tags in alias_specs[pci_request.alias_name]]
     requests.instance_uuid = server.uuid
