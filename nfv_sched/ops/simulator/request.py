@@ -103,8 +103,13 @@ def create(state: states.State, server: servers.SimulatedServer,
     except (exception.NovaException, ValueError) as e:
         raise servers.Refused(f'the Nova API refuses the image: {e}')
     server.image = boot_request.image
-    request_ports(
-        state, server, boot_request.ports, boot_request.security_groups)
+    # All ports that Nova makes have the security groups of the request.  A
+    # port with other groups must exist before.
+    groups = state.network.security_groups(boot_request.security_groups)
+    server.ports = [
+        dataclasses.replace(port, exists=port.security_groups != groups)
+        for port in ports_of(server.name, boot_request.ports)]
+    state.network.add_unbound(server)
     server.instance = new_instance(
         state, server, states.nova_flavor(boot_request.flavor))
     properties = {
@@ -220,19 +225,6 @@ def ports_of(
         uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in used)
     return [nova_internals.SimulatedPort(next(ids), of_port, groups)
             for of_port, groups in plugs]
-
-
-def request_ports(state: states.State, server: servers.SimulatedServer,
-                  plugs: Sequence[scenario.Plug],
-                  security_groups: tuple[str, ...]) -> None:
-    """Set the ports of a new server; add existing ones to Neutron."""
-    # All ports that Nova makes have the security groups of the request.  A
-    # port with other groups must exist before.
-    groups = state.network.security_groups(security_groups)
-    server.ports = [
-        dataclasses.replace(port, exists=port.security_groups != groups)
-        for port in ports_of(server.name, plugs)]
-    state.network.add_unbound(server)
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
