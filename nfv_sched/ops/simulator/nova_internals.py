@@ -45,7 +45,6 @@ with warnings.catch_warnings():
     from nova.scheduler import utils as scheduler_utils
     from nova import servicegroup
     from nova.virt import hardware
-    from nova import weights
     import oslo_messaging as messaging
     from oslo_serialization import jsonutils
 
@@ -80,7 +79,6 @@ CLAIM_ERRORS = (exception.ComputeResourcesUnavailable,
                 exception.CPUPinningInvalid)
 
 fill_provider_mapping = scheduler_utils.fill_provider_mapping
-normalize_weights = weights.normalize
 numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
