@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check filters, weighers, options and validators."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 import contextlib
 import difflib
 import inspect
@@ -103,14 +103,13 @@ def uses_labels(conf) -> bool:
 def weighs_network(conf) -> bool:
     """Return whether a weigher of network load is loaded, and not off."""
     classes, _found = _load(
-        nova_weights.HostWeightHandler(),
-        conf.filter_scheduler.weight_classes, 'weight_classes')
+        conf, 'weight_classes', nova_weights.HostWeightHandler())
     return any(cls.__name__ in classes and conf[cls.group][cls.multiplier]
                for cls in _weighers(network.NetworkLoadWeigher))
 
 
-def _load(handler, names: Iterable[str],
-          option: str) -> tuple[dict[str, str], list[findings.Finding]]:
+def _load(conf, option: str,
+          handler) -> tuple[dict[str, str], list[findings.Finding]]:
     """Load the classes of an option, as Nova does.
 
     :returns: (class name -> value that offers it, a failure for each value
@@ -118,7 +117,7 @@ def _load(handler, names: Iterable[str],
     """
     classes: dict[str, str] = {}
     problems = []
-    for name in names:
+    for name in conf.filter_scheduler[option]:
         try:
             loaded = handler.get_matching_classes([name])
         except Exception as exc:
@@ -136,7 +135,7 @@ def filters(conf) -> upgradecheck.Result:
     available = list(conf.filter_scheduler.available_filters)
     enabled = list(conf.filter_scheduler.enabled_filters)
     classes, problems = _load(
-        nova_filters.HostFilterHandler(), available, 'available_filters')
+        conf, 'available_filters', nova_filters.HostFilterHandler())
     provided = {cls.__name__ for cls in nfv_filters.all_filters()}
     if missing := [name for name in enabled if name not in classes]:
         problems.append(_unavailable_finding(missing, available, provided))
@@ -234,8 +233,7 @@ def _check_shadow(enabled: list[str],
 def weighers(conf) -> upgradecheck.Result:
     """Check that weighers load, and that *prefer* outweighs all others."""
     classes, problems = _load(
-        nova_weights.HostWeightHandler(),
-        conf.filter_scheduler.weight_classes, 'weight_classes')
+        conf, 'weight_classes', nova_weights.HostWeightHandler())
     shadowed = set(conf.nfv_sched.shadow)
     enabled = set(conf.filter_scheduler.enabled_filters) - shadowed
     if not any(path.startswith('nova.') for path in classes.values()):

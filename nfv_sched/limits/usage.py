@@ -365,6 +365,9 @@ class SnapshotBuilder:
         else:
             self._ports[port.id] = port, share(owner, owner)
 
+    def _rules_of(self, security_groups: tuple[str, ...]) -> int:
+        return sum(self._rules.get(group, 0) for group in security_groups)
+
     def keep_ports(self, previous: Snapshot, project: str) -> None:
         """Add the ports of a project that were bound before but no longer are.
 
@@ -389,8 +392,7 @@ class SnapshotBuilder:
         for before in ports:
             port, owner = self._ports.get(before.id, (None, ''))
             if port is not None and port.host and (
-                    sum(self._rules.get(group, 0)
-                        for group in port.security_groups)
+                    self._rules_of(port.security_groups)
                     < previous.rules_of(before.security_groups)):
                 self._ports[port.id] = dataclasses.replace(
                     port, security_groups=before.security_groups), owner
@@ -415,12 +417,7 @@ class SnapshotBuilder:
                 by_host.setdefault(port.host, []).append((port, owner))
             if port.guest:
                 instances.setdefault(port.instance, []).append(port)
-        rules = self._rules
-
-        @functools.cache
-        def rules_of(security_groups: tuple[str, ...]) -> int:
-            return sum(rules.get(group, 0) for group in security_groups)
-
+        rules_of = functools.cache(self._rules_of)
         hosts = {host: self._host(host, ports, rules_of)
                  for host, ports in by_host.items()}
         return Snapshot(

@@ -100,16 +100,6 @@ def misshapen(key: str, value: str) -> str | None:
     return None
 
 
-def flavor(name: str, vcpus: int, memory: int,
-           extra_specs: Mapping[str, str]) -> objects.Flavor:
-    """Return a flavor as an object of Nova; ``memory`` is in MiB."""
-    return objects.Flavor(
-        id=1, name=name, flavorid=name, vcpus=vcpus, memory_mb=memory,
-        root_gb=1, ephemeral_gb=0, swap=0, rxtx_factor=1.0, vcpu_weight=0,
-        is_public=True, disabled=False, description=None,
-        extra_specs=dict(extra_specs))
-
-
 # Keys of flavors and image properties whose values Nova reads as sets of CPUs;
 # it does not limit the number of CPUs, not even in the API.
 _CPU_SETS = re.compile(r'hw[:_](numa_cpus\.\d+|cpu_dedicated_mask|'

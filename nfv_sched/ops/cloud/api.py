@@ -26,9 +26,6 @@ from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
 
-#: Timeout of a request in seconds, unless the account's session sets one.
-TIMEOUT = 60
-
 # The first microversion that shows extra specs of flavors (Rocky).
 _MICROVERSION = '2.61'
 # The first that shows the services of cells that do not answer, with the
@@ -54,8 +51,6 @@ def read(connection: sdk_connection.Connection, parts: Collection[str],
     """Read fields of a cloud; APIError unless all are read completely."""
     timestamp = datetime.datetime.now(datetime.UTC).strftime(
         '%Y-%m-%dT%H:%M:%SZ')
-    if connection.session.timeout is None:
-        connection.session.timeout = TIMEOUT
     try:
         with http_limits.limited(connection.session):
             fields = _read_parts(connection, parts, progress)

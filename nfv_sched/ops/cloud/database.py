@@ -395,14 +395,14 @@ def flavor_of(fields: ty.Any) -> snapshot.Flavor:
 
 
 def guest_nodes(
-        topology: Mapping | None) -> tuple[snapshot.GuestNode, ...] | None:
-    """Convert an ``InstanceNUMATopology`` without versions."""
+        topology: ty.Any) -> tuple[snapshot.GuestNode, ...] | None:
+    """Convert an ``InstanceNUMATopology``, with or without versions."""
     if topology is None:
         return None
     return tuple(_guest_node(cell) for cell in topology['cells'])
 
 
-def _guest_node(cell: Mapping) -> snapshot.GuestNode:
+def _guest_node(cell: ty.Any) -> snapshot.GuestNode:
     shared = frozenset(cell.get('cpuset') or ())
     dedicated = frozenset(cell.get('pcpuset') or ())
     policy = cell.get('cpu_policy')

@@ -272,16 +272,11 @@ def _texts(data: ty.Any, lenient: bool = False) -> dict[str, str]:
                          f'key, not {extra_specs.shown(data)}')
     texts = {}
     for key, value in data.items():
-        if isinstance(value, bool):
-            value = 'true' if value else 'false'
-        elif isinstance(value, (int, float)):
-            value = str(value)
-        elif not isinstance(value, str):
-            if lenient:
-                continue
+        if isinstance(value, values.Scalar):
+            texts[str(key)] = values.parse_text(value)
+        elif not lenient:
             raise ValueError(f'properties: {key} must be a text, not '
                              + extra_specs.shown(value))
-        texts[str(key)] = value
     return texts
 
 

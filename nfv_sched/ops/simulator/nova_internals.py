@@ -22,7 +22,6 @@ from nfv_sched.nova import concurrency
 with warnings.catch_warnings():
     warnings.simplefilter('ignore')
     concurrency.native_threads()
-    from nova.api.validation.extra_specs import validators
     from nova.compute import claims
     from nova.compute import pci_placement_translator
     from nova.compute import provider_tree
@@ -46,7 +45,6 @@ with warnings.catch_warnings():
     from nova.scheduler import utils as scheduler_utils
     from nova import servicegroup
     from nova.virt import hardware
-    from nova import weights
     import oslo_messaging as messaging
     from oslo_serialization import jsonutils
 
@@ -81,7 +79,6 @@ CLAIM_ERRORS = (exception.ComputeResourcesUnavailable,
                 exception.CPUPinningInvalid)
 
 fill_provider_mapping = scheduler_utils.fill_provider_mapping
-normalize_weights = weights.normalize
 numa_get_constraints = hardware.numa_get_constraints
 numa_usage_from_instance_numa = hardware.numa_usage_from_instance_numa
 claim_resources = scheduler_utils.claim_resources
@@ -162,17 +159,6 @@ def offline(aggregates: Sequence[snapshot.Aggregate]) -> Iterator[None]:
         nova_scheduler.forget_pci_aliases()
         stack.callback(nova_scheduler.forget_pci_aliases)
         yield
-
-
-def extra_spec_problem(name: str, value: str) -> str | None:
-    """Validate an extra spec as the Nova API does since microversion 2.86."""
-    if (reason := flavors.malformed_cpus(name, value)) is not None:
-        return reason
-    try:
-        validators.validate(name, value)
-    except exception.ValidationError as e:
-        return str(e)
-    return None
 
 
 def image_meta(properties: ty.Mapping[str, ty.Any]):

@@ -10,7 +10,6 @@ and so is whether Neutron can be read.
 from collections.abc import Iterator
 import dataclasses
 
-from nova import objects
 from oslo_utils import timeutils
 
 from nfv_sched.limits import names
@@ -107,7 +106,7 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         cell=server.cell or '', project=server.project,
         state=_STATES.get(server.status, server.status.lower()),
         fault=server.reason, flavor=database.flavor_of(instance.flavor),
-        image=server.image, nodes=guest_nodes(topology),
+        image=server.image, nodes=database.guest_nodes(topology),
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
@@ -139,21 +138,8 @@ def _move(server: simulated.SimulatedServer) -> snapshot.Migration:
         uuid=pending.migration, server=server.uuid,
         kind='resize' if resized else 'migration', status='finished',
         source=pending.source.name, target=server.host.name,
-        before=guest_nodes(pending.claimed.topology),
-        after=guest_nodes(server.instance.numa_topology))
-
-
-def guest_nodes(topology: objects.InstanceNUMATopology | None,
-                ) -> tuple[snapshot.GuestNode, ...] | None:
-    return None if topology is None else tuple([
-        snapshot.GuestNode(
-            host_node=cell.id, shared=frozenset(cell.cpuset),
-            dedicated=frozenset(cell.pcpuset),
-            pins=dict(cell.cpu_pinning or {}), memory=cell.memory,
-            page_size=cell.pagesize, cpu_policy=cell.cpu_policy,
-            thread_policy=cell.cpu_thread_policy,
-            reserved=frozenset(cell.cpuset_reserved or ()))
-        for cell in topology.cells])
+        before=database.guest_nodes(pending.claimed.topology),
+        after=database.guest_nodes(server.instance.numa_topology))
 
 
 def _names(state: states.State) -> dict[str, frozenset[str] | None]:

@@ -103,16 +103,20 @@ def create(state: states.State, server: servers.SimulatedServer,
     except (exception.NovaException, ValueError) as e:
         raise servers.Refused(f'the Nova API refuses the image: {e}')
     server.image = boot_request.image
-    request_ports(
-        state, server, boot_request.ports, boot_request.security_groups)
+    # All ports that Nova makes have the security groups of the request.  A
+    # port with other groups must exist before.
+    groups = state.network.security_groups(boot_request.security_groups)
+    server.ports = [
+        dataclasses.replace(port, exists=port.security_groups != groups)
+        for port in ports_of(server.name, boot_request.ports)]
+    state.network.add_unbound(server)
     server.instance = new_instance(
         state, server, states.nova_flavor(boot_request.flavor))
-    properties: dict[str, ty.Any] = {
+    properties = {
         'ignore_hosts': list(boot_request.ignore_hosts) or None,
-        'force_hosts': [boot_request.force] if boot_request.force else None}
-    if boot_request.hints:
-        properties['scheduler_hints'] = {
-            name: list(values) for name, values in boot_request.hints.items()}
+        'force_hosts': [boot_request.force] if boot_request.force else None,
+        'scheduler_hints': {
+            name: list(values) for name, values in boot_request.hints.items()}}
     server.spec = spec = describe(
         state, server, properties, _zone(state, boot_request),
         state.network.requested_groups(boot_request.security_groups),
@@ -157,9 +161,8 @@ def new_instance(state: states.State, server: servers.SimulatedServer,
 
 def describe(state: states.State, server: servers.SimulatedServer,
              properties: Mapping[str, ty.Any], zone: str | None,
-             security_groups: Sequence[str],
-             name: str, alias_specs: Mapping[str, Specs] | None = None,
-             ) -> objects.RequestSpec:
+             security_groups: Sequence[str], name: str,
+             alias_specs: Mapping[str, Specs]) -> objects.RequestSpec:
     """Return the request for a server, as the API makes it.
 
     :param server: its ``instance`` gets the NUMA topology and the PCI
@@ -183,7 +186,7 @@ def describe(state: states.State, server: servers.SimulatedServer,
     except (exception.NovaException, ValueError) as e:
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')
     for pci_request in requests.requests:
-        if pci_request.alias_name in (alias_specs or ()):
+        if pci_request.alias_name in alias_specs:
             pci_request.spec = [
                 dict(tags) for tags in alias_specs[pci_request.alias_name]]
     requests.instance_uuid = server.uuid
@@ -222,19 +225,6 @@ def ports_of(
         uuid := scenario.stable_uuid('port', f'{name}/{number}')) not in used)
     return [nova_internals.SimulatedPort(next(ids), of_port, groups)
             for of_port, groups in plugs]
-
-
-def request_ports(state: states.State, server: servers.SimulatedServer,
-                  plugs: Sequence[scenario.Plug],
-                  security_groups: tuple[str, ...]) -> None:
-    """Set the ports of a new server; add existing ones to Neutron."""
-    # All ports that Nova makes have the security groups of the request.  A
-    # port with other groups must exist before.
-    groups = state.network.security_groups(security_groups)
-    server.ports = [
-        dataclasses.replace(port, exists=port.security_groups != groups)
-        for port in ports_of(server.name, plugs)]
-    state.network.add_unbound(server)
 
 
 def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):

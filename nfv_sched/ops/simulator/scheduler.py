@@ -13,6 +13,7 @@ of a compute node is cached until it changes.
 import collections
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import copy
+import dataclasses
 import functools
 import typing as ty
 
@@ -106,27 +107,50 @@ class _Instances(collections.UserDict):
                 else server.instance)
 
 
-class _CountedFilter:
-    """A wrapper of a filter that counts the hosts that pass.
+@dataclasses.dataclass(slots=True)
+class Filtering:
+    """A run of a filter for one server."""
+
+    name: str
+    before: tuple[str, ...]  #: names of the hosts that it was given
+    after: tuple[str, ...] = ()
+    #: the exception that it raised; None if it raised none
+    error: str | None = None
+
+
+def names_of(hosts: Iterable) -> tuple[str, ...]:
+    return tuple(host.host for host in hosts)
+
+
+class _RecordedFilter:
+    """A wrapper of a filter that records the hosts that pass.
 
     It replaces the filter in Nova's filter handler, by a class with the name
     of the filter, so that Nova's log shows the usual names.
     """
 
-    def __init__(self, inner: ty.Any, counts: list[tuple[str, int, int]]):
+    def __init__(self, inner: ty.Any, filterings: list[Filtering]):
         self._inner = inner
-        self._counts = counts
+        self._filterings = filterings
 
     def run_filter_for_index(self, index: int) -> bool:
         return self._inner.run_filter_for_index(index)
 
     def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
         hosts = list(hosts)
-        passing_hosts = self._inner.filter_all(hosts, spec_obj)
-        passing_hosts = None if passing_hosts is None else list(passing_hosts)
-        self._counts.append((type(self._inner).__name__, len(hosts),
-                             len(passing_hosts or ())))
-        return passing_hosts
+        noted = Filtering(type(self).__name__, names_of(hosts))
+        self._filterings.append(noted)
+        try:
+            passing = self._inner.filter_all(hosts, spec_obj)
+            passing = None if passing is None else list(passing)
+        except Exception as exc:
+            # Filters of nfv-sched raise it on purpose, for the reason that
+            # tenants read.
+            if not isinstance(exc, exception.NoValidHost):
+                noted.error = f'{type(exc).__name__}: {exc}'
+            raise
+        noted.after = names_of(passing or ())
+        return passing
 
 
 def too_many_arrangements(host_state: ty.Any,
@@ -188,8 +212,8 @@ class HostManager(nova_internals.HostManager):
         self._aggregates = aggregates
         #: See :class:`_HostState`.
         self.cache: dict[str, tuple[int, dict]] = {}
-        #: (filter, hosts before, hosts after) of the last filtering.
-        self.counts: list[tuple[str, int, int]] = []
+        #: Of the last filtering.
+        self.filterings: list[Filtering] = []
         #: Number of the server in the last filtering, from 0.
         self.index = 0
         names = dict.fromkeys(host.record.cell for host in hosts.values())
@@ -206,11 +230,11 @@ class HostManager(nova_internals.HostManager):
         # Nova logs the class name of a filter, so each wrapper gets a class of
         # that name.
         self.enabled_filters = [
-            type(type(f).__name__, (_CountedFilter,), {})(f, self.counts)
+            type(type(f).__name__, (_RecordedFilter,), {})(f, self.filterings)
             for f in self.enabled_filters]
 
     def get_filtered_hosts(self, hosts, spec_obj, index=0):
-        self.counts.clear()
+        self.filterings.clear()
         self.index = index
         return super().get_filtered_hosts(hosts, spec_obj, index)
 
@@ -293,8 +317,7 @@ class Scheduler(nova_internals.SchedulerManager):
                uuids: Sequence[str], alternates: bool,
                ) -> list[list[objects.Selection]]:
         """Choose hosts for a request; NoValidHost has the reason if not."""
-        counts = self.host_manager.counts
-        counts.clear()
+        self.host_manager.filterings.clear()
         self._placement.queries.clear()
         # The scheduler gets its own copy, as the request crosses RPC in Nova.
         note = notes.note_of(spec)
@@ -315,7 +338,7 @@ class Scheduler(nova_internals.SchedulerManager):
 
     def _no_host_reason(self, num_instances: int,
                         note: notes.RequestNote) -> str:
-        if not (counts := self.host_manager.counts):
+        if not (filterings := self.host_manager.filterings):
             queries = self._placement.queries
             for query, count in queries:
                 if count:
@@ -327,6 +350,8 @@ class Scheduler(nova_internals.SchedulerManager):
             # A second query is the fallback for pinned guests on hosts without
             # PCPU inventory; its reason adds nothing.
             return self._placement.explain(queries[0][0])
+        counts = [(each.name, len(each.before), len(each.after))
+                  for each in filterings]
         name, start, end = counts[-1]
         if end == 0:
             last = 'host' if start == 1 else f'{start} hosts'

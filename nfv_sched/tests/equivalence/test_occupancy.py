@@ -23,7 +23,6 @@ from nfv_sched.nova import records
 from nfv_sched.ops.cloud import database
 from nfv_sched.ops.cloud import occupied
 from nfv_sched.ops.model.counting import host_count
-from nfv_sched.ops.simulator import record
 from nfv_sched.tests.equivalence import claims
 from nfv_sched.tests.equivalence import test_capacity
 from nfv_sched.tests.equivalence import test_stock
@@ -201,7 +200,7 @@ class TestOccupancy(test_stock.EquivalenceTestCase):
         return occupied.shares(
             [database.host_node(cell) for cell
              in records.deserialized(host._to_json())['cells']],
-            record.guest_nodes(server))
+            database.guest_nodes(server))
 
 
 def pools_of(tracker):

@@ -28,6 +28,7 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import placement as simulated
 from nfv_sched.ops.simulator.placement import malformed
 from nfv_sched.ops.simulator.placement import requirements
+from nfv_sched.ops.simulator import state
 from nfv_sched.tests import base
 from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.limits import placement_model
@@ -293,8 +294,9 @@ class VerdictTest(PlacementTestCase):
         for _ in range(QUERIES):
             specs, image = self.specs(rng)
             meta = flavors.image(image)
-            flavor = flavors.flavor('f', 2, 512, specs)
-            flavor.root_gb = rng.choice((0, 1))
+            flavor = state.nova_flavor(snapshot.Flavor(
+                name='f', vcpus=2, memory=512, disk=rng.choice((0, 1)),
+                extra_specs=specs))
             spec = flavors.request(flavor, meta, None)
             if rng.random() < 0.2:
                 spec.requested_resources = [objects.RequestGroup(

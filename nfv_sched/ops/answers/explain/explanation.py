@@ -6,6 +6,7 @@ import contextlib
 import time
 
 from nfv_sched.base import strings
+from nfv_sched.nova import scheduler
 from nfv_sched.ops.answers.explain import causes
 from nfv_sched.ops.answers.explain import document
 from nfv_sched.ops.answers.explain import relaxation
@@ -171,9 +172,8 @@ def weigh(ran: scheduling.Course,
 
 
 def _weights(weighed: scheduling.Weighed) -> _Weights:
-    normal = nova_internals.normalize_weights(
-        list(weighed.raw), minval=weighed.weigher.minval,
-        maxval=weighed.weigher.maxval)
+    normal = scheduler.normalized_weights(
+        list(weighed.raw), weighed.weigher.minval, weighed.weigher.maxval)
     return [document.HostWeight(host=host, raw=raw, normalized=normalized,
                                 multiplier=multiplier,
                                 weight=multiplier * normalized)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a request through Nova's own scheduler and the claim, and undo it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 import contextlib
 import dataclasses
 import typing as ty
 
-from nova import exception
 from nova import objects
 
 from nfv_sched.ops.answers.explain import document
@@ -14,17 +13,9 @@ from nfv_sched.ops.simulator import conductor
 from nfv_sched.ops.simulator import lifecycle
 from nfv_sched.ops.simulator import placement
 from nfv_sched.ops.simulator import request
+from nfv_sched.ops.simulator import scheduler
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
-
-
-@dataclasses.dataclass(slots=True)
-class Filtering:
-    name: str
-    before: tuple[str, ...]
-    after: tuple[str, ...] = ()
-    #: the exception that it raised; None if it raised none
-    error: str | None = None
 
 
 @dataclasses.dataclass(slots=True)
@@ -39,7 +30,7 @@ class Weighed:
 class Course:
     queries: tuple[placement.Query, ...] = ()  #: to Placement
     # What ran for the first server, in order.
-    filters: list[Filtering] = dataclasses.field(default_factory=list)
+    filters: Sequence[scheduler.Filtering] = ()
     passed: tuple[str, ...] = ()
     #: none for a single host
     weighers: list[Weighed] = dataclasses.field(default_factory=list)
@@ -49,7 +40,9 @@ class Course:
     reason: str | None = None  #: why not all servers were; None if they were
 
 
-class _Recorded:
+class _Weigher:
+    """A wrapper of a weigher that records its weights."""
+
     def __init__(self, inner: ty.Any, course: Course):
         self._inner = inner
         self._course = course
@@ -57,31 +50,11 @@ class _Recorded:
     def __getattr__(self, name: str) -> ty.Any:
         return getattr(self._inner, name)
 
-
-class _Filter(_Recorded):
-    def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
-        hosts = list(hosts)
-        noted = Filtering(type(self).__name__, _names(hosts))
-        self._course.filters.append(noted)
-        try:
-            passing = self._inner.filter_all(hosts, spec_obj)
-            passing = None if passing is None else list(passing)
-        # Filters of nfv-sched raise it on purpose, for the reason that tenants
-        # read.
-        except exception.NoValidHost:
-            raise
-        except Exception as exc:
-            noted.error = f'{type(exc).__name__}: {exc}'
-            raise
-        noted.after = _names(passing or ())
-        return passing
-
-
-class _Weigher(_Recorded):
     def weigh_objects(self, weighed: list, spec_obj: ty.Any):
         raw = list(self._inner.weigh_objects(weighed, spec_obj))
         self._course.weighers.append(Weighed(
-            self._inner, _names(each.obj for each in weighed), raw))
+            self._inner, scheduler.names_of(each.obj for each in weighed),
+            raw))
         return raw
 
     def weight_multiplier(self, host_state: ty.Any) -> float:
@@ -90,33 +63,26 @@ class _Weigher(_Recorded):
         return multiplier
 
 
-def _names(hosts: Iterable) -> tuple[str, ...]:
-    return tuple(host.host for host in hosts)
-
-
 @contextlib.contextmanager
 def _record_first(state: states.State, course: Course) -> Iterator[None]:
     manager = state.manager
-    filters, weighers = manager.enabled_filters, manager.weighers
-    filter_hosts = manager.get_filtered_hosts
-
-    def stop() -> None:
-        manager.enabled_filters, manager.weighers = filters, weighers
+    weighers, filter_hosts = manager.weighers, manager.get_filtered_hosts
 
     def get_filtered_hosts(hosts, spec_obj, index=0):
         # Nova filters once for each server of the request, and once more for
         # alternates.
         manager.get_filtered_hosts = filter_next
-        passed = list(filter_hosts(hosts, spec_obj, index) or ())
-        course.passed = _names(passed)
+        try:
+            passed = list(filter_hosts(hosts, spec_obj, index) or ())
+        finally:
+            course.filters = tuple(manager.filterings)
+        course.passed = scheduler.names_of(passed)
         return passed
 
     def filter_next(hosts, spec_obj, index=0):
-        stop()
+        manager.weighers = weighers
         return filter_hosts(hosts, spec_obj, index)
 
-    manager.enabled_filters = [
-        type(type(f).__name__, (_Filter,), {})(f, course) for f in filters]
     manager.weighers = [
         type(type(w).__name__, (_Weigher,), {})(w, course) for w in weighers]
     manager.get_filtered_hosts = get_filtered_hosts
@@ -125,7 +91,7 @@ def _record_first(state: states.State, course: Course) -> Iterator[None]:
     finally:
         # The method of the class shows again.
         del manager.get_filtered_hosts
-        stop()
+        manager.weighers = weighers
 
 
 @contextlib.contextmanager

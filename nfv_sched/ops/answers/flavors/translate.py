@@ -16,6 +16,7 @@ from nfv_sched.ops.answers.flavors.lint import all_rules
 from nfv_sched.ops.answers.flavors.lint import values
 from nfv_sched.ops.answers.flavors import translations
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.simulator import state
 
 #: Message for a value equal to the default.
 HARMLESS = 'nothing is lost'
@@ -147,7 +148,7 @@ def _told_what_floats(line: document.KeyTranslation, flavor: snapshot.Flavor,
             flavor.extra_specs.get('hw:cpu_policy') == 'mixed'):
         return line
     guest = flavors.numa_topology(
-        flavors.flavor(flavor.name, flavor.vcpus, flavor.memory, after),
+        state.nova_flavor(dataclasses.replace(flavor, extra_specs=after)),
         flavors.image({}))
     cells = guest.cells if guest is not None else ()
     floating = sorted(set().union(*(cell.cpuset for cell in cells))

@@ -11,7 +11,6 @@ from nfv_sched.ops.cloud.cloud_file import text as cloud_text
 from nfv_sched.ops.cloud import scenario as scenarios
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.simulator import configuration
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import state as states
 
 
@@ -21,8 +20,7 @@ def loaded(path: str, *, config_files: Sequence[str] = (),
            sequence_path: str | None = None) -> Iterator[states.State]:
     """Simulate a cloud file, and a sequence, not run yet, in this context."""
     with configuration.defaults(config_files) as defaults:
-        scenario = loader.load(path, defaults,
-                               nova_internals.extra_spec_problem)
+        scenario = loader.load(path, defaults)
         if sequence_path is not None:
             scenario = sequence.play(scenario, sequence_path)
         with configuration.overrides(scenario, reasons, seed):
@@ -36,7 +34,6 @@ def steps(path: str | None, cloud: snapshot.Cloud,
         scenario = dataclasses.replace(
             scenarios.of_snapshot(cloud), path=sequence_path)
     else:
-        scenario = loader.loads_steps(cloud_text.read(path), path, cloud,
-                                      nova_internals.extra_spec_problem)
+        scenario = loader.loads_steps(cloud_text.read(path), path, cloud)
     return scenario if sequence_path is None else sequence.play(
         scenario, sequence_path)

@@ -3,8 +3,7 @@
 
 Anything wrong with a file is reported as an
 :class:`~nfv_sched.ops.cloud.problems.InputError` with file, line
-and field.  Extra specs of flavors are checked by a function that is passed in,
-so that this module does not need Nova.
+and field.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -35,16 +34,10 @@ _ITEMS_PER_SERVER = 8
 _SHOWN = 5
 _GLOB = re.compile(r'[*?\[]')
 
-_Check = Callable[[str, str], str | None]
-
-
-def _accept(name: str, value: str) -> str | None:
-    return None
-
 
 def loads(text: str, path: str = '<text>',
           defaults: scenarios.Defaults = scenarios.DEFAULTS,
-          check_extra_spec: _Check = _accept) -> scenarios.Scenario:
+          ) -> scenarios.Scenario:
     """Read a cloud and its steps from YAML text; ``path`` is its name."""
     cloud, errors = _contents(model.CloudFile, text, path)
     if cloud.pci_aliases is not None and (
@@ -61,22 +54,22 @@ def loads(text: str, path: str = '<text>',
             dataclasses.replace(aggregate, hosts=tuple(patterns.matching(
                 ('aggregates', i, 'hosts'), 'host', aggregate.hosts, names)))
             for i, aggregate in enumerate(cloud.aggregates)]))
-    return _with_steps(compiler.scenario(cloud, path, defaults), cloud,
-                       errors, check_extra_spec)
+    return _with_steps(
+        compiler.scenario(cloud, path, defaults), cloud, errors)
 
 
-def loads_steps(text: str, path: str, cloud: snapshot.Cloud,
-                check_extra_spec: _Check = _accept) -> scenarios.Scenario:
+def loads_steps(text: str, path: str,
+                cloud: snapshot.Cloud) -> scenarios.Scenario:
     """Read additions to a snapshot, and steps for it; see :func:`loads`."""
     more, errors = _contents(model.WhatIf, text, path)
     return _with_steps(
         compiler.with_additions(scenarios.of_snapshot(cloud), more), more,
-        errors, check_extra_spec)
+        errors)
 
 
 def load(path: str, defaults: scenarios.Defaults = scenarios.DEFAULTS,
-         check_extra_spec: _Check = _accept) -> scenarios.Scenario:
-    return loads(cloud_text.read(path), path, defaults, check_extra_spec)
+         ) -> scenarios.Scenario:
+    return loads(cloud_text.read(path), path, defaults)
 
 
 def _contents(kind: type, text: str,
@@ -95,9 +88,8 @@ def _contents(kind: type, text: str,
 
 
 def _with_steps(start: scenarios.Scenario, contents: model.WhatIf,
-                errors: problems.Problems,
-                check_extra_spec: _Check) -> scenarios.Scenario:
-    _check_flavors(contents, errors, check_extra_spec)
+                errors: problems.Problems) -> scenarios.Scenario:
+    _check_flavors(contents, errors)
     for name, group in contents.server_groups.items():
         if (group.max_server_per_host is not None and
                 group.policy != 'anti-affinity'):
@@ -119,8 +111,8 @@ def _with_steps(start: scenarios.Scenario, contents: model.WhatIf,
             for name in options})
 
 
-def _check_flavors(contents: model.WhatIf, errors: problems.Problems,
-                   check_extra_spec: _Check) -> None:
+def _check_flavors(contents: model.WhatIf, errors: problems.Problems) -> None:
+    from nfv_sched.nova import flavors  # imports Nova, which takes seconds
     for name, flavor in contents.flavors.items():
         if not flavor.validate:
             continue
@@ -130,7 +122,7 @@ def _check_flavors(contents: model.WhatIf, errors: problems.Problems,
                              f'than {extra_specs.MOST_SPECS}')
             continue
         for key, value in flavor.extra_specs.items():
-            if complaint := check_extra_spec(key, value):
+            if complaint := flavors.refusal(key, value):
                 errors.add((*path, key),
                            f'the Nova API refuses this: {complaint}')
 

@@ -316,22 +316,16 @@ class Counting:
         server = servers.SimulatedServer(
             flavor.name, flavor.name,
             project=self._new.project or nova_internals.PROJECT)
-        server.image_meta = nova_internals.image_meta(
-            self._new.image if image is None else image)
         ports = self._ports_of(flavor)
-        sim_request.request_ports(self._state, server, ports.plugs, ())
-        server.instance = sim_request.new_instance(
-            self._state, server, states.nova_flavor(flavor))
-        spec = sim_request.describe(
-            self._state, server, {'scheduler_hints': {
-                name: list(each) for name, each in self._new.hints.items()}},
-            None, ['default'], flavor.name)
+        sim_request.create(self._state, server, sim_request.BootRequest(
+            flavor=flavor, image=self._new.image if image is None else image,
+            ports=ports.plugs, hints=self._new.hints, stored=True))
+        spec = server.spec
         if ports.unplugged:
             # Such networks have no affinity to NUMA nodes.
             spec.requested_networks = objects.NetworkRequestList(objects=[
                 objects.NetworkRequest(network_id='auto')
                 for _ in range(ports.unplugged)])
-        spec.num_instances = 1
         return self.guest_of(spec)
 
     def guest_of(self, spec: objects.RequestSpec,
@@ -678,7 +672,7 @@ class CountedGuest:
                         _of_blazar(host.state, self.spec, text)
                         if name == blazar.FILTER else _of_filter(
                             name, text, compute.is_mapped(host.state)))
-        self._state.manager.counts.clear()
+        self._state.manager.filterings.clear()
         return refusals
 
     def _refusals_beside(

@@ -145,7 +145,7 @@ class Grants:
             # Devices of a tree may be of several providers, so they are taken
             # one server after the other.
             for _number in range(MANY):
-                candidate = self.model.first_candidate(root, query)
+                candidate = next(self.model.candidates(root, query), None)
                 if candidate is None:
                     return
                 yield 1, placement.allocations_of(candidate)

@@ -15,7 +15,6 @@ from nfv_sched.nova import database
 #: Section of nova.conf with the account: [glance] and [keystone] have none.
 SECTION = 'placement'
 
-_TIMEOUT = 60
 _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException, OSError)
 
 
@@ -48,8 +47,6 @@ def reading(connection: sdk_connection.Connection, name: str,
 
     :param error: raised if it cannot be read
     """
-    if connection.session.timeout is None:
-        connection.session.timeout = _TIMEOUT
     try:
         with http_limits.limited(connection.session):
             yield

@@ -207,19 +207,13 @@ class PlacementModel:
         return {uuid: provider.summary()
                 for uuid, provider in self._providers.items()}
 
-    def candidates(self, root: str, query: Query) -> list[dict]:
-        return list(itertools.islice(
-            self._candidates(root, query), query.limit or _MANY))
-
-    def first_candidate(self, root: str, query: Query) -> dict | None:
-        return next(self._candidates(root, query), None)
-
-    def _candidates(self, root: str, query: Query) -> Iterator[dict]:
+    def candidates(self, root: str, query: Query) -> Iterator[dict]:
         tree = self._trees[root]
         if _missing_of_host(tree, query):
             return
         shares = query.choice.shares(tree)
-        for chosen in query.choice.choices(tree):
+        for chosen in itertools.islice(
+                query.choice.choices(tree), query.limit or _MANY):
             yield _candidate(shares.own, root, zip(shares.groups, chosen))
 
     def answer(self, query: Query) -> dict[str, list[dict]]:
@@ -229,7 +223,7 @@ class PlacementModel:
             return answer
         count = 0
         for root in self._trees:
-            candidates = self.candidates(root, query)
+            candidates = list(self.candidates(root, query))
             if self.shuffled and len(candidates) > 1:
                 random.shuffle(candidates)
             if query.limit is not None:
@@ -283,7 +277,7 @@ class PlacementModel:
 
     def finds(self, root: str, query: Query) -> bool:
         return (not query.unsupported and not self.refusal(query) and
-                self.first_candidate(root, query) is not None)
+                any(self.candidates(root, query)))
 
     def assumed(self, root: str, query: Query) -> dict:
         """Return what Placement would answer if the host met the query."""

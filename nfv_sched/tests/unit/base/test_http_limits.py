@@ -165,7 +165,7 @@ class LimitsTest(base.NeutronTestCase):
         self.other.fault = _reply(b'{}')
         for name, value in (
             ('nfv_sched.base.http_limits.ANSWER_BYTES', _BYTES),
-            ('nfv_sched.ops.cloud.api.TIMEOUT', _SECONDS),
+            ('nfv_sched.base.http_limits.ANSWER_SECONDS', _SECONDS),
         ):
             self.useFixture(fixtures.MonkeyPatch(name, value))
         self.cloud = nova_api.CloudAPI().start_for(self)

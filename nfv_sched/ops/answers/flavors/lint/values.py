@@ -262,8 +262,8 @@ def _with_keys(refusal: flavors.FlavorRefusal, flavor: snapshot.Flavor,
         # True if Nova accepts this, or refuses it for another reason.
         try:
             return all(each.kind != refusal.kind for each in flavors.refusals(
-                flavors.flavor(flavor.name, flavor.vcpus, flavor.memory,
-                               specs), flavors.image(image)))
+                state.nova_flavor(dataclasses.replace(
+                    flavor, extra_specs=specs)), flavors.image(image)))
         except flavors.ImageError:
             return False
 

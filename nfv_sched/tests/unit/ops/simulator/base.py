@@ -12,7 +12,6 @@ import fixtures
 from nfv_sched.ops.cloud.cloud_file import loader
 from nfv_sched.ops.simulator import configuration
 from nfv_sched.ops.simulator import engine
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import record
 from nfv_sched.ops.simulator import state
 from nfv_sched.tests import base
@@ -88,8 +87,7 @@ def facts(topology):
 def simulation(text: str, seed: int = 0, progress=None):
     """A simulation, with Nova's configuration set up for it."""
     with configuration.defaults() as defaults:
-        scenario = loader.loads(text, 'cloud.yaml', defaults,
-                                nova_internals.extra_spec_problem)
+        scenario = loader.loads(text, 'cloud.yaml', defaults)
         with configuration.overrides(scenario, seed=seed):
             yield engine.Simulation(state.State(scenario), progress)
 

@@ -65,7 +65,7 @@ class StartTest(base.SimulatorTestCase):
     def run_steps(self, found, text, servers=None):
         """Run YAML steps; return what each did or why not, and the state."""
         with_steps = loader.loads_steps(
-            text, 'steps.yaml', found, nova_internals.extra_spec_problem)
+            text, 'steps.yaml', found)
         with start.started(found, scenario=with_steps) as state:
             result = engine.Simulation(state).run()
         return [each.reason or each.destination

@@ -10,11 +10,9 @@ from nfv_sched.base import files
 from nfv_sched.ops.cloud.cloud_file import loader
 from nfv_sched.ops.cloud import codec
 from nfv_sched.ops.cloud import problems
-from nfv_sched.ops.cloud import scenario
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import validation
 from nfv_sched.ops.cloud import values
-from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.tests.unit.ops.simulator import base
 
 # Line numbers below count on this.
@@ -249,8 +247,7 @@ class LoaderTestCase(base.SimulatorTestCase):
 
     def problems(self, text: str) -> str:
         error = self.assertRaises(
-            problems.InputError, loader.loads, text, 'cloud.yaml',
-            scenario.DEFAULTS, nova_internals.extra_spec_problem)
+            problems.InputError, loader.loads, text, 'cloud.yaml')
         for problem in error.problems:
             self.assertNotIn('\n', problem)
         return str(error)
@@ -328,8 +325,7 @@ class LoaderTestCase(base.SimulatorTestCase):
     def test_unchecked_flavor(self):
         cloud = loader.loads(
             GOOD.replace('dedicated', 'nonsense').replace(
-                'vcpus: 2', 'vcpus: 2\n    validate: false'),
-            check_extra_spec=nova_internals.extra_spec_problem)
+                'vcpus: 2', 'vcpus: 2\n    validate: false'))
         self.assertEqual('nonsense',
                          cloud.cloud.flavors[0].extra_specs['hw:cpu_policy'])
 
