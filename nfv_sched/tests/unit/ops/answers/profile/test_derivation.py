@@ -218,7 +218,7 @@ class RefusalTest(base.TestCase):
         """As those of lscpu: what has the NUMA node of a NIC is named."""
         message = self.refused(machines.machine(nics=()), switch_nics=(
             choices.ChosenNIC(name='ens9'),))
-        for text in ('Ironic', '--sys', '--vswitch-cores NODE:N',
+        for text in ('Ironic', '--sys', '--vswitch-cores NODE:N', 'physical',
                      '/sys/class/net/ens9/device/numa_node'):
             self.assertIn(text, message)
 
@@ -346,6 +346,15 @@ class WarningTest(base.TestCase):
         ):
             self.only(expected, switch_cores={node: 2}, sriov_nics=(
                 choices.ChosenNIC(name=name, vfs=vfs),))
+
+    def test_vfs_of_the_switch(self):
+        """Without their product, device_spec is for the NIC itself."""
+        nics = (choices.ChosenNIC(name='ens1f0'),)
+        for product, told in (('', 1), ('154c', 0)):
+            of = machines.machine(nics=(values.NIC(
+                name='ens1f0', node=0, vf_product=product),))
+            self.assertEqual(told, sum('is of the switch' in text for text in (
+                self.warned(of, switch_nics=nics, sriov_nics=nics))))
 
     def test_ceph(self):
         workload = {'guest_gb': 2.0, 'layout': choices.FLOATING}
