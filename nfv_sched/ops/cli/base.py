@@ -178,11 +178,15 @@ class NFVSched(app.App):
         protect(self)
 
     def build_option_parser(self, description, version, argparse_kwargs=None):
-        return super().build_option_parser(
+        parser = super().build_option_parser(
             description, version,
             {'prog': self.NAME, **(argparse_kwargs or {}),
              # The command to try stays on a line of its own.
              'formatter_class': argparse.RawDescriptionHelpFormatter})
+        # cliff's says that output is suppressed.
+        parser._option_string_actions['--quiet'].help = (
+            'Log errors only; results are printed all the same.')
+        return parser
 
     def run(self, argv):
         # Before cliff makes "help host list" of "host list --help".

@@ -132,12 +132,10 @@ def _variable(name: str) -> int | None:
 class Value(value.ValueFormatter):
     def emit_list(self, column_names, data, stdout, parsed_args):
         super().emit_list(
-            column_names, [_lines(map(machine, row)) for row in data],
-            stdout, parsed_args)
+            column_names, map(_cells, data), stdout, parsed_args)
 
     def emit_one(self, column_names, data, stdout, parsed_args):
-        super().emit_one(column_names, _lines(map(machine, data)), stdout,
-                         parsed_args)
+        super().emit_one(column_names, _cells(data), stdout, parsed_args)
 
 
 _ALL = {'json': json_format.JSONFormatter, 'table': TableFormatter,
@@ -176,6 +174,11 @@ def _order(cell: ty.Any) -> tuple[bool, Sequence[float], str]:
 def machine(cell: ty.Any) -> ty.Any:
     return (cell.machine_readable()
             if isinstance(cell, columns.FormattableColumn) else cell)
+
+
+def _cells(row: Iterable[ty.Any]) -> Sequence[ty.Any]:
+    # Blank, as in CSV, not None.
+    return _lines('' if cell is None else cell for cell in map(machine, row))
 
 
 def _lines(row: Iterable[ty.Any]) -> Sequence[ty.Any]:

@@ -37,7 +37,8 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
         matches = {name for name in names if name == pattern
                    or fnmatch.fnmatchcase(name, pattern)}
         if not matches and is_pattern(pattern):
-            raise errors.NotInCloudError(f'no {noun} matches {pattern!r}')
+            raise errors.NotInCloudError(
+                f'no {noun} matches {pattern!r}{name_checks.there_are(names)}')
         if not matches and noun == HOST:
             matches = {host_name(names, pattern)}
         if not matches:

@@ -220,7 +220,8 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
     return [
         column('Host', 'host'), detail('Host ID', 'host_id'),
         column('Availability zone', 'availability_zone'),
-        column('State', 'state'), column('Node', 'node'),
+        detail('Aggregates', 'aggregates'), column('State', 'state'),
+        column('Node', 'node'),
         column('Switch', lambda row: None if row.node is None
                else tables.yes_or_no(row.switch)),
         column('pCPUs used', 'pcpus_used', lambda row: '' if row.pcpus is None

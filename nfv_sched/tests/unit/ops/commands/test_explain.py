@@ -170,5 +170,5 @@ class ThenTest(test_simulate.SimulateTestCase):
         code, out, err = self.then('s-3', '--from', cloud)
         self.assertEqual((0, ''), (code, err))
         code, out, err = self.then('nobody', '--from', cloud)
-        self.assertEqual((2, "error: no server named 'nobody'\n"),
-                         (code, err))
+        self.assertEqual((2, "error: no server named 'nobody'; there are: "
+                          's-1, s-2, s-3\n'), (code, err))

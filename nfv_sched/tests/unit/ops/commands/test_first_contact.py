@@ -159,7 +159,9 @@ class NamesTest(NamesTestCase):
                  ('host', 'list', '--aggregate', 'empty')),
                 ("no availability zone named 'eats'; did you mean east?",
                  ('host', 'list', '--availability-zone', 'eats')),
-                ("no host matches 'x*'", ('host', 'map', '--host', 'x*'))):
+                ("no host matches 'x*'; there are: cmp1.a.example, "
+                 'cmp2.a.example, cmp3.a.example, cmp3.b.example',
+                 ('host', 'map', '--host', 'x*'))):
             self.assertEqual((2, '', f'error: {text}\n'),
                              self.run_on(*command))
 
@@ -172,8 +174,9 @@ class NamesTest(NamesTestCase):
                 names.unknown('network', name, (
                     'sriov', 'provider', 'fast-2', 'fast-1', '', None),
                     ('8535ea69', '7535ea69')))
-        self.assertEqual("no network named ''", names.unknown(
-            'network', '', ('sriov',), ('8535ea69',)))
+        self.assertEqual(
+            "no network named ''; there are: fast, sriov", names.unknown(
+                'network', '', ('sriov', 'fast', 'fast', ''), ('8535ea69',)))
 
     def test_short_host_name(self):
         for command in (('host', 'show', 'cmp1'), ('host', 'drain', 'cmp1'),

@@ -129,7 +129,8 @@ class TextFileTest(MetricsTestCase):
         code, _out, err = self.run_command(
             '--textfile', self.textfile, '--from', self.cloud,
             '--flavors', 'x*')
-        self.assertEqual((2, "error: no flavor matches 'x*'\n"), (code, err))
+        self.assertEqual((2, "error: no flavor matches 'x*'; there are: "
+                          'fw.6, vrouter.4\n'), (code, err))
 
     def test_failover(self):
         """Only if it is asked for, as it takes long."""
