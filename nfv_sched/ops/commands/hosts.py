@@ -54,7 +54,7 @@ profile" reads it. One that contradicts Nova is left out."""
 _SHOW_EPILOG = f"""\
 For each core, the CPUs and what uses them: a vCPU of a server, the emulator
 threads of a server, idle (a server has the core to itself), shared, or free.
-"unknown guest": in use in Nova's record of the host, but by no server on it.
+"unknown server": in use in Nova's record of the host, but by no server on it.
 Names of -f shell, value and -c have the keys of JSON, and the number of each
 item in its list, from 0: numa_nodes_0_pcpus_used.
 

@@ -69,7 +69,7 @@ def cpu(cpu: document.CPUUse) -> str:
     users = ' and '.join(map(user, cpu.users))
     if cpu.state == document.CPUState.CONFLICT:
         return f'conflict: {users}'
-    return users or cpu.state
+    return users or _owner(cpu.state)
 
 
 def _part(part: document.ServerPart) -> str:
@@ -98,8 +98,13 @@ def pages(pages: document.PagesUse) -> str:
 def devices(group: document.DevicesOfNIC) -> str:
     text = f'{group.kind} {group.name}, {group.used} of {group.total} used'
     if group.servers:
-        text += f', used by {", ".join(group.servers)}'
+        text += f', used by {", ".join(map(_owner, group.servers))}'
     return text
+
+
+def _owner(name: str) -> str:
+    # As everywhere for people; documents have "unknown guest".
+    return 'unknown server' if name == document.CPUState.UNKNOWN else name
 
 
 def core_lines(cores: Sequence[document.CoreUse]) -> Iterator[str]:

@@ -134,7 +134,7 @@ class TextFileTest(MetricsTestCase):
 
     def test_failover(self):
         """Only if it is asked for, as it takes long."""
-        name = 'nfv_sched_failover_stranded_guests'
+        name = 'nfv_sched_failover_stranded_servers'
         self.assertFalse([key for key in self.write() if key[0] == name])
         found = self.write('--failover')
         self.assertEqual((0, 0), (found[name, 'one'], found[name, 'two']))
