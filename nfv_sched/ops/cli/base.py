@@ -53,9 +53,12 @@ TABLE = 'table'
 
 #: Title of the options of commands that carry out a plan with ``--run``.
 RUN_GROUP = 'with --run'
+#: Title of the options of servers and OSDs on a new host.
+LOAD_GROUP = 'Ceph and servers'
 _COMMON_GROUPS = (
-    RUN_GROUP, 'output formatters', 'CSV Formatter', 'json formatter',
-    'shell formatter', 'table formatter', 'files', 'the cloud')
+    RUN_GROUP, LOAD_GROUP, 'output formatters', 'CSV Formatter',
+    'json formatter', 'shell formatter', 'table formatter', 'files',
+    'the cloud')
 
 _DESCRIPTION = """\
 Answer an operator's questions about an OpenStack cloud: why a server finds no
@@ -289,6 +292,8 @@ class Subcommand:
 
     #: Shown after the options.
     epilog: str
+    #: What only "nfv-sched help COMMAND" shows before it.
+    background = ''
 
     #: For ``openstack``: most subcommands need a nova.conf, not an account.
     auth_required = False
@@ -320,9 +325,12 @@ class Subcommand:
 
     def get_epilog(self) -> str:
         """Return the epilog; cliff would add the name of the package."""
+        epilog = self.epilog if getattr(
+            self.app, 'is_help_brief', False) else (
+                self.background + self.epilog)
         if not self.in_client:
-            return self.epilog
-        return self.epilog.replace(
+            return epilog
+        return epilog.replace(
             f'\n  {NFVSched.NAME} ', f'\n  {self.app.NAME} nfv ')
 
     def check(self, parsed_args: argparse.Namespace) -> None:

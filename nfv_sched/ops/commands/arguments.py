@@ -153,10 +153,9 @@ def add_networks(parser: argparse.ArgumentParser, replaced: str = '') -> None:
     parser.add_argument(
         '--network', action='append', default=[], dest='networks',
         metavar='NET[,physnet=P][,vnic-type=T][,trusted=B]',
-        help='a network, by name or ID, on which the server has a port'
-             f'{replaced}; one that the cloud does not show needs physnet=P; '
-             'without a vNIC type the port is normal, or as all ports of the '
-             'network; can be repeated')
+        help=f'network, by name or ID, of a port{replaced}; one that the '
+             'cloud does not show needs physnet=P; without a vNIC type '
+             'normal, or as all ports there; can be repeated')
 
 
 def add_ports(parser: argparse.ArgumentParser) -> None:
@@ -200,8 +199,7 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
 def add_host_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'hosts', metavar='HOST', nargs='*',
-        help='name of a host, or a pattern in which * and ? stand for '
-             'anything')
+        help='name of a host, or a pattern with * and ?')
     add_host_groups(parser)
 
 

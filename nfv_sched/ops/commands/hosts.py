@@ -35,11 +35,12 @@ Columns of a NUMA node:
 - VFs used: used ones near it, and all
 
 A row without a node is for a host that reports no NUMA nodes, and for servers
-without NUMA topology. Each row of a host has all its Ports used and Rules used:
-ports of the virtual switch, and rules of the security groups of these ports.
+without NUMA topology. Each row of a host has all its Ports used, those of the
+virtual switch, and Rules used, of the security groups of these ports.
 
 With -f csv or value, and with -c, aggregates, totals, limits with their
-sources, what is free, and UUIDs are columns of their own. Limit notes name over-allocations.
+sources, what is free, and UUIDs are columns, too. Limit notes name
+over-allocations.
 
 examples:
   nfv-sched host list --sort worst

@@ -62,9 +62,7 @@ class Source:
         group.add_argument(
             '--from', dest='source', metavar='FILE',
             help='a snapshot, the https URL of "snapshot serve", a cloud file '
-                 'of the simulator, or the name of an example (default: the '
-                 'cloud of --config-file, which otherwise says what filters '
-                 'and weighers the file may name)')
+                 'or an example (default: cloud of --config-file)')
         base.add_configuration(group)
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(
