@@ -121,10 +121,7 @@ class _Printable:
 
 
 def protect(app: ty.Any) -> None:
-    """Make a cliff application write only visible text from now on.
-
-    To standard output and standard error, its log included.
-    """
+    """Make a cliff application, and its log, write only visible text."""
     for name in ('stdout', 'stderr'):
         stream = getattr(app, name)
         if not isinstance(stream, _Printable):
@@ -461,10 +458,7 @@ class _Displaying(Subcommand):
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str], data: Iterable) -> int:
-        """Print a document, or what cliff prints; called by cliff.
-
-        :raises UsageError: if no requested column is a key
-        """
+        """Print a document; raise UsageError if no chosen column is a key."""
         if parsed_args.formatter not in documents.FORMATS:
             return super().produce_output(parsed_args, column_names, data)
         self.app.stdout.write(self._document.text(

@@ -149,10 +149,7 @@ COMMANDS = 'commands'
 
 def sorted_rows(rows: Iterable[ty.Any], column: int | str,
                 descending: bool) -> list[ty.Any]:
-    """Return rows sorted by a column: numbers, then text, then blanks.
-
-    :param column: index, or key, of its cells in the rows
-    """
+    """Return rows by a column, or key: numbers, then text, then blanks."""
     filled: list[ty.Any] = []
     blank: list[ty.Any] = []
     for row in rows:

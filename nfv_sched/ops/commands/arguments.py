@@ -266,10 +266,7 @@ def add_zone(parser: argparse.ArgumentParser, *, help: str,
 def hosts(cloud: snapshot.Cloud, names: Sequence[str] = (),
           zones: Sequence[str] = (),
           aggregates: Sequence[str] = ()) -> list[snapshot.Host]:
-    """Return hosts that match each kind of pattern given; all without any.
-
-    :raises NotInCloudError: if a pattern matches nothing
-    """
+    """Return hosts that match each kind of pattern given; all without any."""
     hosts = list(cloud.hosts)
     for each in cloud.aggregates:
         if each.name in aggregates and not each.hosts:

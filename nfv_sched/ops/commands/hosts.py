@@ -94,10 +94,7 @@ _ORDERS: dict[str, Callable[[host_document.HostDetails], tuple]] = {
 
 
 class ListHost(base.Lister):
-    """List the NUMA nodes of hosts with used and free resources.
-
-    A row for each NUMA node.
-    """
+    """List the NUMA nodes of hosts with used and free resources."""
 
     cloud = source.Source(needs_nova=False)
     epilog = _LIST_EPILOG

@@ -22,10 +22,7 @@ _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException, OSError)
 @contextlib.contextmanager
 def connection(service_type: str, name: str, error: type[Exception],
                ) -> Iterator[sdk_connection.Connection]:
-    """Connect to a service, within this context.
-
-    :param error: raised if the account cannot be used
-    """
+    """Connect to a service in this context; may raise ``error``."""
     conf = database.CONF
     with contextlib.ExitStack() as stack:
         try:
@@ -44,10 +41,7 @@ def connection(service_type: str, name: str, error: type[Exception],
 @contextlib.contextmanager
 def reading(connection: sdk_connection.Connection, name: str,
             error: type[Exception]) -> Iterator[None]:
-    """Limit the size and time of what is read within this context.
-
-    :param error: raised if it cannot be read
-    """
+    """Limit size and time of what is read here; may raise ``error``."""
     if connection.session.timeout is None:
         connection.session.timeout = _TIMEOUT
     try:

@@ -212,11 +212,7 @@ def _host(metrics: Figures, host: document.HostDetails,
 
 def _used_and_free(metrics: Figures, name: str, labels: Key, used: int | None,
                    most: int | None) -> None:
-    """Add what is used and what is free.
-
-    :param used: None if it is not known
-    :param most: None if there is no limit
-    """
+    """Add what is used, None if unknown, and free, if there is a limit."""
     if used is None:
         return
     metrics[name][*labels, 'used'] += used
