@@ -122,10 +122,9 @@ class TextFileTest(MetricsTestCase):
                          sorted(os.listdir(self.folder)))
 
     def test_flavors(self):
-        found = self.write('--flavors', 'v*')
-        self.assertEqual(
-            {'vrouter.4'}, {key[2] for key in found
-                            if key[0] == 'nfv_sched_flavor_fits'})
+        self.assertEqual({'vrouter.4'}, {
+            key[2] for key in self.write('--flavors', 'v*')
+            if key[0] == 'nfv_sched_flavor_fits'})
         code, _out, err = self.run_command(
             '--textfile', self.textfile, '--from', self.cloud,
             '--flavors', 'x*')

@@ -139,14 +139,12 @@ class NotThereTest(cmd_base.CommandTestCase):
         ("no host named 'x'", ('capacity', 'list', '--host', 'x')),
         ("no flavor named 'x'", ('capacity', 'list', '--flavor', 'x')),
         ("no flavor named 'x'", ('capacity', 'list', '--mix', 'x=1')),
-        ("no aggregate named 'x'",
-         ('host', 'list', '--aggregate', 'x')),
+        ("no aggregate named 'x'", ('host', 'list', '--aggregate', 'x')),
         ("no host named 'x'", ('host', 'show', 'x')),
         ("no host named 'x'", ('host', 'drain', 'x')),
         ("no server named 'x'", ('server', 'explain', 'x')),
         ("no flavor named 'x'", ('flavor', 'explain', 'x')),
-        ("no host named 'x'",
-         ('server', 'explain', 'vm', '--host', 'x')),
+        ("no host named 'x'", ('server', 'explain', 'vm', '--host', 'x')),
         ("no host named 'x'", ('cloud', 'failover', '--host', 'x')),
         ("no flavor named 'x'", ('flavor', 'lint', 'x')))
     LEFT_OUT = ('Cell 2 does not answer in time', 'Neutron is silent')
