@@ -583,11 +583,12 @@ class ShowOne(_Displaying, show.ShowOne):
 
 def add_configuration(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup,
+    more: str = '',
 ) -> None:
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='configuration of nova-scheduler (default: nova.conf where '
-             'Nova looks for it); can be repeated')
+             f'Nova looks for it){more}; can be repeated')
 
 
 def configuration(parsed_args: argparse.Namespace) -> list[str]:

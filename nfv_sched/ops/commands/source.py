@@ -63,7 +63,8 @@ class Source:
             '--from', dest='source', metavar='FILE',
             help='a snapshot, the https URL of "snapshot serve", a cloud file '
                  'or an example (default: cloud of --config-file)')
-        base.add_configuration(group)
+        base.add_configuration(group, '; with --from it says what filters and '
+                                      'weighers the file may name')
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(
             '--api', action='store_true',

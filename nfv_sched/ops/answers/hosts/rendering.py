@@ -225,8 +225,7 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
     return [
         column('Host', 'host'), detail('Host ID', 'host_id'),
         column('Availability zone', 'availability_zone'),
-        detail('Aggregates', 'aggregates'), column('State', 'state'),
-        column('Node', 'node'),
+        column('State', 'state'), column('Node', 'node'),
         column('Switch', lambda row: None if row.node is None
                else tables.yes_or_no(row.switch)),
         column('pCPUs used', 'pcpus_used', lambda row: '' if row.pcpus is None
@@ -257,7 +256,8 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
                lambda row: ', '.join([each.label for each in row.servers]),
                lambda row: ', '.join(map(server_on, row.servers))),
         detail('Server IDs', lambda row: ', '.join(
-            [each.server_id for each in row.servers]))]
+            [each.server_id for each in row.servers])),
+        detail('Aggregates', 'aggregates')]
 
 
 def _shared(row: document.NodeRow) -> str:
