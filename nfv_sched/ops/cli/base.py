@@ -53,9 +53,12 @@ TABLE = 'table'
 
 #: Title of the options of commands that carry out a plan with ``--run``.
 RUN_GROUP = 'with --run'
+#: Title of the options of servers and OSDs on a new host.
+LOAD_GROUP = 'Ceph and servers'
 _COMMON_GROUPS = (
-    RUN_GROUP, 'output formatters', 'CSV Formatter', 'json formatter',
-    'shell formatter', 'table formatter', 'files', 'the cloud')
+    RUN_GROUP, LOAD_GROUP, 'output formatters', 'CSV Formatter',
+    'json formatter', 'shell formatter', 'table formatter', 'files',
+    'the cloud')
 
 _DESCRIPTION = """\
 Answer an operator's questions about an OpenStack cloud: why a server finds no
@@ -118,10 +121,7 @@ class _Printable:
 
 
 def protect(app: ty.Any) -> None:
-    """Make a cliff application write only visible text from now on.
-
-    To standard output and standard error, its log included.
-    """
+    """Make a cliff application, and its log, write only visible text."""
     for name in ('stdout', 'stderr'):
         stream = getattr(app, name)
         if not isinstance(stream, _Printable):
@@ -178,11 +178,15 @@ class NFVSched(app.App):
         protect(self)
 
     def build_option_parser(self, description, version, argparse_kwargs=None):
-        return super().build_option_parser(
+        parser = super().build_option_parser(
             description, version,
             {'prog': self.NAME, **(argparse_kwargs or {}),
              # The command to try stays on a line of its own.
              'formatter_class': argparse.RawDescriptionHelpFormatter})
+        # cliff's says that output is suppressed.
+        parser._option_string_actions['--quiet'].help = (
+            'Log errors only; results are printed all the same.')
+        return parser
 
     def run(self, argv):
         # Before cliff makes "help host list" of "host list --help".
@@ -285,6 +289,8 @@ class Subcommand:
 
     #: Shown after the options.
     epilog: str
+    #: What only "nfv-sched help COMMAND" shows before it.
+    background = ''
 
     #: For ``openstack``: most subcommands need a nova.conf, not an account.
     auth_required = False
@@ -316,9 +322,12 @@ class Subcommand:
 
     def get_epilog(self) -> str:
         """Return the epilog; cliff would add the name of the package."""
+        epilog = self.epilog if getattr(
+            self.app, 'is_help_brief', False) else (
+                self.background + self.epilog)
         if not self.in_client:
-            return self.epilog
-        return self.epilog.replace(
+            return epilog
+        return epilog.replace(
             f'\n  {NFVSched.NAME} ', f'\n  {self.app.NAME} nfv ')
 
     def check(self, parsed_args: argparse.Namespace) -> None:
@@ -449,10 +458,7 @@ class _Displaying(Subcommand):
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str], data: Iterable) -> int:
-        """Print a document, or what cliff prints; called by cliff.
-
-        :raises UsageError: if no requested column is a key
-        """
+        """Print a document; raise UsageError if no chosen column is a key."""
         if parsed_args.formatter not in documents.FORMATS:
             return super().produce_output(parsed_args, column_names, data)
         self.app.stdout.write(self._document.text(
@@ -577,11 +583,12 @@ class ShowOne(_Displaying, show.ShowOne):
 
 def add_configuration(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup,
+    more: str = '',
 ) -> None:
     parser.add_argument(
         '--config-file', action='append', default=[], metavar='FILE',
         help='configuration of nova-scheduler (default: nova.conf where '
-             'Nova looks for it); can be repeated')
+             f'Nova looks for it){more}; can be repeated')
 
 
 def configuration(parsed_args: argparse.Namespace) -> list[str]:

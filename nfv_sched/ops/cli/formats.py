@@ -132,12 +132,10 @@ def _variable(name: str) -> int | None:
 class Value(value.ValueFormatter):
     def emit_list(self, column_names, data, stdout, parsed_args):
         super().emit_list(
-            column_names, [_lines(map(machine, row)) for row in data],
-            stdout, parsed_args)
+            column_names, map(_cells, data), stdout, parsed_args)
 
     def emit_one(self, column_names, data, stdout, parsed_args):
-        super().emit_one(column_names, _lines(map(machine, data)), stdout,
-                         parsed_args)
+        super().emit_one(column_names, _cells(data), stdout, parsed_args)
 
 
 _ALL = {'json': json_format.JSONFormatter, 'table': TableFormatter,
@@ -151,10 +149,7 @@ COMMANDS = 'commands'
 
 def sorted_rows(rows: Iterable[ty.Any], column: int | str,
                 descending: bool) -> list[ty.Any]:
-    """Return rows sorted by a column: numbers, then text, then blanks.
-
-    :param column: index, or key, of its cells in the rows
-    """
+    """Return rows by a column, or key: numbers, then text, then blanks."""
     filled: list[ty.Any] = []
     blank: list[ty.Any] = []
     for row in rows:
@@ -176,6 +171,11 @@ def _order(cell: ty.Any) -> tuple[bool, Sequence[float], str]:
 def machine(cell: ty.Any) -> ty.Any:
     return (cell.machine_readable()
             if isinstance(cell, columns.FormattableColumn) else cell)
+
+
+def _cells(row: Iterable[ty.Any]) -> Sequence[ty.Any]:
+    # Blank, as in CSV, not None.
+    return _lines('' if cell is None else cell for cell in map(machine, row))
 
 
 def _lines(row: Iterable[ty.Any]) -> Sequence[ty.Any]:

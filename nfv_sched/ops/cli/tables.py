@@ -257,10 +257,7 @@ def cell_lines(cell: ty.Any) -> list[str]:
 
 
 def are_numeric(cells: Iterable[Sequence[str]]) -> bool:
-    """Return whether all cells, given as lines, are numbers or blank.
-
-    At least one must be a number.
-    """
+    """Return whether all cells are numbers or blank, and one is a number."""
     texts = {line for cell in cells for line in cell} - _BLANK
     return bool(texts) and all(map(_NUMERIC.fullmatch, texts))
 
@@ -293,10 +290,7 @@ class _Column:
 
 def _arranged(columns: Sequence[_Column], width: int | None,
               least: Sequence[str]) -> tuple[list[_Column], list[_Column]]:
-    """Return the columns of a table, and those below its rows.
-
-    :param least: the least important columns, the first is left out first
-    """
+    """Return columns to show, and below rows; drop ``least``, in its order."""
     shown = _fitting(columns, width, least)
     # The others at the right, too, so that the order is the same.
     below = list(itertools.dropwhile(shown.__contains__, [

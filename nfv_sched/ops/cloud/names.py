@@ -12,6 +12,8 @@ import difflib
 import re
 import unicodedata
 
+from nfv_sched.base import strings
+
 _UUID = re.compile('-?'.join('[0-9a-fA-F]{%d}' % digits
                              for digits in (8, 4, 4, 4, 12)))
 # Maximum number of names that a message suggests.
@@ -58,7 +60,7 @@ def unknown(noun: str, name: str, names: Iterable[str],
     """Return the message for a name that nothing has.
 
     :param names: the names that exist; those that begin so are suggested, or
-        else those with a similar name, or first label of a name
+        else those with a similar name, or first label of a name, or else any
     :param ids: IDs that can be given, too; those that begin so are suggested
     """
     names = {each for each in names if each}
@@ -78,4 +80,11 @@ def unknown(noun: str, name: str, names: Iterable[str],
         near = list(dict.fromkeys(
             each for key in keys for each in sorted(by_key[key])))
     return f'no {noun} named {name!r}' + (
-        f'; did you mean {" or ".join(near[:_NEAREST])}?' if near else '')
+        f'; did you mean {" or ".join(near[:_NEAREST])}?' if near
+        else there_are(names))
+
+
+def there_are(names: Iterable[str]) -> str:
+    """Return the end of a message that names some of what there is."""
+    some = strings.some(set(map(strings.line, names)))
+    return f'; there are: {some}' if some else ''

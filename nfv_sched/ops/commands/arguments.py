@@ -37,7 +37,8 @@ def chosen(names: Iterable[str], patterns: Sequence[str],
         matches = {name for name in names if name == pattern
                    or fnmatch.fnmatchcase(name, pattern)}
         if not matches and is_pattern(pattern):
-            raise errors.NotInCloudError(f'no {noun} matches {pattern!r}')
+            raise errors.NotInCloudError(
+                f'no {noun} matches {pattern!r}{name_checks.there_are(names)}')
         if not matches and noun == HOST:
             matches = {host_name(names, pattern)}
         if not matches:
@@ -152,10 +153,9 @@ def add_networks(parser: argparse.ArgumentParser, replaced: str = '') -> None:
     parser.add_argument(
         '--network', action='append', default=[], dest='networks',
         metavar='NET[,physnet=P][,vnic-type=T][,trusted=B]',
-        help='a network, by name or ID, on which the server has a port'
-             f'{replaced}; one that the cloud does not show needs physnet=P; '
-             'without a vNIC type the port is normal, or as all ports of the '
-             'network; can be repeated')
+        help=f'network, by name or ID, of a port{replaced}; one that the '
+             'cloud does not show needs physnet=P; without a vNIC type '
+             'normal, or as all ports there; can be repeated')
 
 
 def add_ports(parser: argparse.ArgumentParser) -> None:
@@ -199,8 +199,7 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
 def add_host_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'hosts', metavar='HOST', nargs='*',
-        help='name of a host, or a pattern in which * and ? stand for '
-             'anything')
+        help='name of a host, or a pattern with * and ?')
     add_host_groups(parser)
 
 
@@ -267,10 +266,7 @@ def add_zone(parser: argparse.ArgumentParser, *, help: str,
 def hosts(cloud: snapshot.Cloud, names: Sequence[str] = (),
           zones: Sequence[str] = (),
           aggregates: Sequence[str] = ()) -> list[snapshot.Host]:
-    """Return hosts that match each kind of pattern given; all without any.
-
-    :raises NotInCloudError: if a pattern matches nothing
-    """
+    """Return hosts that match each kind of pattern given; all without any."""
     hosts = list(cloud.hosts)
     for each in cloud.aggregates:
         if each.name in aggregates and not each.hosts:

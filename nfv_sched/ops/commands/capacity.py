@@ -33,9 +33,9 @@ capacity" is the number that Placement alone admits.
 _LIST_EPILOG = f"""\
 {_MEANING}
 "Lost capacity by cause" says why servers that Placement would admit do not
-fit: "A or B" if they fit without either, "A and B" if only without both. With
--f csv or value, each cause has a column. With --mix, "Fits" is that of the
-whole mix, filling host after host; more may fit in another order.
+fit: "A or B" if they fit without either, "A and B" if only without both. In
+-f csv or value it is JSON, and each cause has a column. With --mix, "Fits" is
+that of the whole mix, filling host after host; more may fit in another order.
 
 examples:
   nfv-sched capacity list
@@ -198,12 +198,11 @@ class ListCapacity(_Capacity):
             help='add how many would fit if there were no servers')
         parser.add_argument(
             '--survive', type=arguments.number, metavar='N',
-            help='add how many can be booted that still have a host after '
-                 'the loss of any N hosts; existing servers are not moved')
+            help='add how many can be booted that still have a host if any '
+                 'N are lost; servers that are there stay')
         parser.add_argument(
             '--mix', metavar='FLAVOR=N,...', type=_mix,
-            help='show instead how many times these numbers of servers fit '
-                 'together')
+            help='show instead how many times these servers fit together')
 
     def take_action(self, parsed_args):
         cloud = self._read_cloud(parsed_args)

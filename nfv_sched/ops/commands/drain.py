@@ -13,16 +13,19 @@ from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import planning
 from nfv_sched.ops.commands import source
 
-_EPILOG = f"""\
-Each server is moved live if possible, else cold, or it stays; "Why" says why
-not. The plan moves as many as possible.
-
+_BACKGROUND = """\
 Strict policies are kept after the move, others no less than before, and server
 groups are respected.
 
 Several hosts, by names, patterns, --aggregate or --availability-zone, are
 emptied in rounds, as for an upgrade, with few servers that move twice. --run
 and "plan run" carry out one round; there is no -f commands.
+
+"""
+
+_EPILOG = f"""\
+Each server is moved live if possible, else cold, or it stays; "Why" says why
+not. The plan moves as many as possible.
 
 {planning.MOVES_HELP}
 examples:
@@ -39,6 +42,7 @@ class DrainHost(planning.MovePlanCommand):
 
     cloud = source.Source(simulates=True, has_account=False)
     closes_hosts = True
+    background = _BACKGROUND
     epilog = _EPILOG
     schemas = {'host-drain': document.Drain,
                'host-drain-rolling': document.RollingDrain}

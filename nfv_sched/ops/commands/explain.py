@@ -148,17 +148,19 @@ class ExplainServer(_Explain):
     has stored its request. A server that runs is scheduled as if it were
     booted now, with its resources free: where it would go, and where else it
     could be.
-
-    With --then, the decision journal says why a server was refused, or would
-    have been if what is in shadow had counted. Without a server it lists all
-    refusals, the oldest first: how many hosts the first recorded filter got,
-    which filter removed the last one, and the reason that most hosts have, or
-    what Placement was asked.
     """
 
     schemas = {'server-explain': explain_document.Explained,
                'server-explain-then': journal_document.JournalRefusals,
                'server-explain-shadow': journal_document.ShadowReport}
+    background = """\
+With --then, the decision journal says why a server was refused, or would have
+been if what is in shadow had counted. Without a server it lists all refusals,
+the oldest first: how many hosts the first recorded filter got, which filter
+removed the last one, and the reason that most hosts have, or what Placement
+was asked.
+
+"""
     epilog = _SHARED + """\
 examples:
   nfv-sched server explain router-7 --from cloud.json.gz --host 'c-1*'
@@ -176,8 +178,8 @@ was not, 1 if something could not be read, 2 if the command line is wrong.
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument('server', metavar='UUID|NAME', nargs='?',
-                            help='the server; a name that no other has; '
-                                 'optional with --then')
+                            help='a server, by its unique name; optional '
+                                 'with --then')
         parser.add_argument(
             '--then', action='store_true',
             help='explain the recorded refusal, from [nfv_sched] '
@@ -185,8 +187,7 @@ was not, 1 if something could not be read, 2 if the command line is wrong.
                  'state; without a server, list all refusals')
         parser.add_argument(
             '--full', action='store_true',
-            help='with --then and no server: all reasons, with the hosts of '
-                 'each')
+            help='with --then and no server: all reasons and their hosts')
         parser.add_argument(
             '--shadow', action='store_true',
             help='with --then and no server: count the servers that were '

@@ -37,7 +37,7 @@ _MOST_CORES = 1024
 _MOST_VFS = 65535  # 16 bits in the capability of PCI
 _MOST_OSDS = 10000
 
-_EPILOG = f"""\
+_BACKGROUND = f"""\
 Whole cores are assigned, those with the lowest CPU numbers first: to the
 platform, the virtual switch, Ceph OSDs, shared vCPUs; pinned servers get the
 rest. Layouts:
@@ -58,6 +58,9 @@ one; the first that has a fact counts:
 - Ironic's inspection data, with the collector numa-topology: all but sockets
 - facts of Ansible (setup): all memory and names of NICs
 
+"""
+
+_EPILOG = """\
 With -f nova.conf, kernel, tuned, ovs or ansible: the configuration for it.
 
 examples:
@@ -172,6 +175,7 @@ def _label(text: str) -> str:
 class ProfileHost(planning.Report):
     """Propose the settings of a new host: CPUs, memory, pages, labels."""
 
+    background = _BACKGROUND
     epilog = _EPILOG
     schemas = {'host-profile': document.Profile,
                'host-profile-check': check.OptionDifferences}
@@ -181,7 +185,7 @@ class ProfileHost(planning.Report):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         _add_machine(parser.add_argument_group('the machine'))
         _add_host(parser.add_argument_group('the host'))
-        _add_guests(parser.add_argument_group('Ceph and servers'))
+        _add_guests(parser.add_argument_group(base.LOAD_GROUP))
 
     def report(self, parsed_args: argparse.Namespace) -> planning.Output:
         chosen = _choices(parsed_args)
@@ -266,8 +270,7 @@ def _add_host(group: argparse._ArgumentGroup) -> None:
     defaults = choices.Choices()
     group.add_argument(
         '--layout', choices=choices.LAYOUTS, default=defaults.layout,
-        help='CPUs and memory of the platform; see below (default: '
-             f'{defaults.layout})')
+        help=f'CPUs and memory of the platform (default: {defaults.layout})')
     group.add_argument(
         '--vswitch-cores', type=_switch_cores, metavar='N|NODE:N[,...]',
         dest='switch_cores',

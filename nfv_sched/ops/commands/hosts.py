@@ -35,11 +35,12 @@ Columns of a NUMA node:
 - VFs used: used ones near it, and all
 
 A row without a node is for a host that reports no NUMA nodes, and for servers
-without NUMA topology. Ports used and Rules used are those of the host: ports
-of the virtual switch, and rules of the security groups of these ports.
+without NUMA topology. Each row of a host has all its Ports used, those of the
+virtual switch, and Rules used, of the security groups of these ports.
 
-With -f csv or value, and with -c, totals, limits with their sources, what is
-free, and UUIDs are columns of their own. Limit notes name over-allocations.
+With -f csv or value, and with -c, aggregates, totals, limits with their
+sources, what is free, and UUIDs are columns, too. Limit notes name
+over-allocations.
 
 examples:
   nfv-sched host list --sort worst
@@ -54,7 +55,7 @@ profile" reads it. One that contradicts Nova is left out."""
 _SHOW_EPILOG = f"""\
 For each core, the CPUs and what uses them: a vCPU of a server, the emulator
 threads of a server, idle (a server has the core to itself), shared, or free.
-"unknown guest": in use in Nova's record of the host, but by no server on it.
+"unknown server": in use in Nova's record of the host, but by no server on it.
 Names of -f shell, value and -c have the keys of JSON, and the number of each
 item in its list, from 0: numa_nodes_0_pcpus_used.
 
@@ -93,10 +94,7 @@ _ORDERS: dict[str, Callable[[host_document.HostDetails], tuple]] = {
 
 
 class ListHost(base.Lister):
-    """List the NUMA nodes of hosts with used and free resources.
-
-    A row for each NUMA node.
-    """
+    """List the NUMA nodes of hosts with used and free resources."""
 
     cloud = source.Source(needs_nova=False)
     epilog = _LIST_EPILOG

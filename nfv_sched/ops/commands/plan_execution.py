@@ -35,12 +35,9 @@ _CHANGED = 'Nothing was changed: the cloud is not as the plan says.'
 
 
 class RunMixin:
-    """Mixin of a subcommand that carries out a plan.
+    """Mixin of a subcommand that carries out a plan."""
 
-    :cvar closes_hosts: whether plans may empty a host
-    """
-
-    closes_hosts = False
+    closes_hosts = False  #: whether plans may empty a host
 
     def add_run_options(self, parser: argparse.ArgumentParser,
                         condition: str = '') -> None:

@@ -118,13 +118,10 @@ class PlanCommand(Report):
 
 
 class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
-    """Base of the commands whose plans can be saved and carried out.
-
-    :cvar migrates: whether the moves are migrations of servers
-    """
+    """Base of the commands whose plans can be saved and carried out."""
 
     writes = 'save'
-    migrates = True
+    migrates = True  #: whether the moves are migrations of servers
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -210,8 +207,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         text, columns, rows = rendering.parts(plan)
         return Output(
             text=text, columns=[each.title for each in columns],
-            rows=[['' if (cell := each.cell(row)) is None else cell
-                   for each in columns] for row in rows],
+            rows=[[each.cell(row) for each in columns] for row in rows],
             document=plan_file.document_of(plan),
             commands=list(rendering.commands(moves)))
 
@@ -279,10 +275,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
 
     def produce_output(self, parsed_args: argparse.Namespace,
                        column_names: Sequence[str], data: Iterable) -> int:
-        """Print the plan; carry it out, or say how it is checked.
-
-        :raises CloudUnreadError: if part of the cloud was not read, too
-        """
+        """Print the plan; carry it out, or say how it is checked."""
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.run:
             self.check_complete()

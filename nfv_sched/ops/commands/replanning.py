@@ -83,10 +83,7 @@ def plan_defrag(cloud: snapshot.Cloud, flavor_name: str, count: int,
                 options: document.DefragOptions, update: ty.Any,
                 failed: drain.Failed = drain.NONE_FAILED,
                 seconds: float = move_search.SECONDS) -> document.Defrag:
-    """Plan moves for a flavor.
-
-    :raises UsageError: if Nova refuses the flavor
-    """
+    """Plan moves for a flavor; raise UsageError if Nova refuses it."""
     flavor = arguments.flavor(cloud, flavor_name)
     try:
         return defrag.plan(

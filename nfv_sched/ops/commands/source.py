@@ -62,10 +62,9 @@ class Source:
         group.add_argument(
             '--from', dest='source', metavar='FILE',
             help='a snapshot, the https URL of "snapshot serve", a cloud file '
-                 'of the simulator, or the name of an example (default: the '
-                 'cloud of --config-file, which otherwise says what filters '
-                 'and weighers the file may name)')
-        base.add_configuration(group)
+                 'or an example (default: cloud of --config-file)')
+        base.add_configuration(group, '; with --from it says what filters and '
+                                      'weighers the file may name')
         # Commands that cannot use the API accept the option to say why.
         group.add_argument(
             '--api', action='store_true',

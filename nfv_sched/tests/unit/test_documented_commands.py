@@ -7,6 +7,7 @@
 import functools
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import textwrap
@@ -26,6 +27,8 @@ _PLANS = (['host', 'drain'], ['cloud', 'defrag'])
 PICTURE = documented.ROOT / 'doc' / 'source' / 'session.svg'
 SESSION = ('nfv-sched host drain compute-1 --from telco',
            'nfv-sched cloud failover --from telco')
+MAP_PICTURE = PICTURE.parent / 'tasks' / 'host-map.svg'
+MAP = "nfv-sched host map --from telco --host 'compute-[12]' --format svg"
 UPDATE = 'NFV_SCHED_UPDATE_DOCS'
 
 _simulate = source._simulate
@@ -108,6 +111,14 @@ class DocumentedCommandsTest(base.CommandTestCase):
             documented.draw(PICTURE, lines[:-1])
         self.assertEqual([line for line in lines if line],
                          documented.drawn(PICTURE),
+                         'tools/regenerate outputs draws it')
+
+    def test_map(self):
+        lines = [re.sub('As of [^<]*', 'The example telco', line)
+                 for line in self.printed(MAP)]
+        if os.environ.get(UPDATE):
+            MAP_PICTURE.write_text('\n'.join(lines) + '\n')
+        self.assertEqual(MAP_PICTURE.read_text().splitlines(), lines,
                          'tools/regenerate outputs draws it')
 
     def test_reasons(self):

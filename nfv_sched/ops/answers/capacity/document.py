@@ -202,10 +202,7 @@ def fit(counted: 'capacity.FlavorCapacity', part: CloudPart, *,
 def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
               leaving: Mapping[str, snapshot.Server] | None = None,
               ) -> HostFits:
-    """Return how many servers fit on each host.
-
-    :param leaving: name of the host -> server to leave it
-    """
+    """Count what fits on each host; ``leaving`` has a server of each to go."""
     leaving = leaving or {}
     return HostFits(
         blazar=blazar_hosts(cloud, counted.hosts), hosts=tuple([

@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 import functools
+import json
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import document
@@ -40,8 +41,9 @@ def fit_columns(fits: Sequence[document.FlavorFit], *, by: str = 'cloud',
         *(_quota_columns(fits) if has_quota else ()),
         _column('Placement capacity', 'placement_grants'),
         _column('Hosts with capacity', 'hosts_with_capacity'),
-        _column('Lost capacity by cause', None, _lost_text),
         _detail('Error', 'error'),
+        _column('Lost capacity by cause', lambda fit: json.dumps(
+            {lost.label: lost.servers for lost in fit.lost}), _lost_text),
         *(_detail(f'Lost to {label}', lambda fit, label=label: {
             lost.label: lost.servers for lost in fit.lost}.get(label, 0))
           for label in labels),

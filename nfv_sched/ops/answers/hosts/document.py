@@ -104,6 +104,7 @@ class NodeRow:
     host: str  #: name of the host
     host_id: str  #: UUID of its compute node
     availability_zone: str  #: name of its zone
+    aggregates: tuple[str, ...]  #: names of its aggregates
     state: str  #: "up", or what keeps it from taking servers
     #: number of the NUMA node; null for a host that reports none, and for
     #: servers without NUMA topology
@@ -339,7 +340,8 @@ def listed(hosts: Iterable[HostDetails]) -> NodeRows:
 def _rows(host: HostDetails) -> Iterator[NodeRow]:
     about = dict(
         host=host.host, host_id=host.host_id, state=host.state,
-        availability_zone=host.availability_zone, network=host.network)
+        availability_zone=host.availability_zone, network=host.network,
+        aggregates=host.aggregates)
     for node in host.numa_nodes:
         devices = [each for each in node.devices if each.kind == 'VF']
         yield NodeRow(

@@ -190,7 +190,7 @@ def _group(name: str, kind: str, members: Sequence[snapshot.Device],
     servers = {device.server for device in members if device.status in _USED}
     names = sorted(labels[server] for server in servers if server in labels)
     if len(servers) > len(names):
-        names.append('unknown guest')
+        names.append(document.CPUState.UNKNOWN)
     return document.DevicesOfNIC(
         name=name, kind=kind, total=len(members),
         free=sum(device.status == 'available' for device in members),

@@ -69,7 +69,7 @@ def cpu(cpu: document.CPUUse) -> str:
     users = ' and '.join(map(user, cpu.users))
     if cpu.state == document.CPUState.CONFLICT:
         return f'conflict: {users}'
-    return users or cpu.state
+    return users or _owner(cpu.state)
 
 
 def _part(part: document.ServerPart) -> str:
@@ -98,8 +98,13 @@ def pages(pages: document.PagesUse) -> str:
 def devices(group: document.DevicesOfNIC) -> str:
     text = f'{group.kind} {group.name}, {group.used} of {group.total} used'
     if group.servers:
-        text += f', used by {", ".join(group.servers)}'
+        text += f', used by {", ".join(map(_owner, group.servers))}'
     return text
+
+
+def _owner(name: str) -> str:
+    # As everywhere for people; documents have "unknown guest".
+    return 'unknown server' if name == document.CPUState.UNKNOWN else name
 
 
 def core_lines(cores: Sequence[document.CoreUse]) -> Iterator[str]:
@@ -251,7 +256,8 @@ def columns(rows: Iterable[document.NodeRow]) -> list[tables.Column]:
                lambda row: ', '.join([each.label for each in row.servers]),
                lambda row: ', '.join(map(server_on, row.servers))),
         detail('Server IDs', lambda row: ', '.join(
-            [each.server_id for each in row.servers]))]
+            [each.server_id for each in row.servers])),
+        detail('Aggregates', 'aggregates')]
 
 
 def _shared(row: document.NodeRow) -> str:

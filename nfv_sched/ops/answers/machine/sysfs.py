@@ -117,10 +117,7 @@ def _node_of(folder: str) -> int | None:
 
 
 def _read_number(*path: str) -> int | None:
-    """Read a number; None if it is negative or the file does not exist.
-
-    The kernel writes -1 for a NUMA node or socket that it does not know.
-    """
+    """Read a number; None if the kernel says -1, or there is no file."""
     try:
         number = int(_text(*path))
     except FileNotFoundError:

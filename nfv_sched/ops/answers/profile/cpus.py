@@ -58,7 +58,8 @@ def _no_nic(name: str, machine: values.Machine) -> str:
     return ('the facts have no NICs: add --facts with the inspection data of '
             'Ironic, or --sys with a copy of /sys of the machine; or, in '
             'place of --vswitch-nic, give --vswitch-cores NODE:N with the '
-            f'NODE that "cat /sys/class/net/{name}/device/numa_node" prints')
+            f'NODE that "cat /sys/class/net/{name}/device/numa_node" prints, '
+            'and add the physical network beside the labels yourself')
 
 
 def switch_cores(machine: values.Machine,

@@ -160,7 +160,14 @@ def _switch(chosen: choices.Choices, near: Mapping[str, values.NIC],
                 'the switch', 'packets of the switch cross to another node, '
                 'and no node is near both its VFs and the switch: '
                 f'--vswitch-cores {node}:N, or another NIC')
+    of_switch = [near[nic.name] for nic in chosen.switch_nics]
     for nic in chosen.sriov_nics:
+        if near[nic.name] in of_switch and not near[nic.name].vf_product:
+            yield _Warning(
+                f'NIC {nic.name} is of the switch, and device_spec is for all '
+                'of it, as the product of its VFs is not known', 'a server '
+                'could get the NIC itself: add --sys with a copy of /sys of '
+                'the machine, or take another NIC')
         most = near[nic.name].most_vfs
         if nic.vfs and most is not None and nic.vfs > most:
             yield _Warning(

@@ -230,12 +230,12 @@ class WhatIf:
     security_groups: Mapping[str, SecurityGroupEntry] = values.empty_mapping()
     server_groups: Mapping[str, ServerGroup] = values.empty_mapping()
     #: each of the type that its action has
-    steps: tuple[ty.Annotated[Mapping[str, ty.Any], values.NOT_EMPTY], ...]
+    steps: tuple[ty.Annotated[
+        Mapping[str, ty.Any], values.NOT_EMPTY], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CloudFile(WhatIf):
-    flavors: ty.Annotated[Mapping[str, FlavorEntry], values.NOT_EMPTY]
     #: whether Placement tracks PCI devices; None if the options decide
     pci_in_placement: bool | None = None
     #: PCI aliases by name; None if the options decide

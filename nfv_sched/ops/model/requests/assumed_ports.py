@@ -338,9 +338,9 @@ class _Networks:
         return max(numbers, key=lambda number: (numbers[number], number),
                    default=0)
 
-    def names(self) -> list[str]:
-        return [name for network in self._networks.values()
-                for name in (network.name, network.id)]
+    def names_and_ids(self) -> tuple[list[str], list[str]]:
+        return [each.name for each in self._networks.values()], list(
+            self._networks)
 
 
 def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
@@ -363,8 +363,8 @@ def of_networks(cloud: snapshot.Cloud, texts: Sequence[str],
         network = networks.find(name)
         if network is None and _PHYSNET not in options:
             raise errors.NotInCloudError(
-                f'{names.unknown("network", name, networks.names())}; for '
-                f'one that was not read, add ,{_PHYSNET}=NAME, or '
+                names.unknown('network', name, *networks.names_and_ids())
+                + f'; for one that was not read, add ,{_PHYSNET}=NAME, or '
                 f',{_PHYSNET}= if it has no physical network')
         physnet = options.get(_PHYSNET, network and network.physnet) or None
         if (vnic_type := options.get(_VNIC_TYPE)) is None:

@@ -21,10 +21,7 @@ _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException, OSError)
 @contextlib.contextmanager
 def connection(service_type: str, name: str, error: type[Exception],
                ) -> Iterator[sdk_connection.Connection]:
-    """Connect to a service, within this context.
-
-    :param error: raised if the account cannot be used
-    """
+    """Connect to a service in this context; may raise ``error``."""
     conf = database.CONF
     with contextlib.ExitStack() as stack:
         try:

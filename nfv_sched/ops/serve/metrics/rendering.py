@@ -30,7 +30,7 @@ if ty.TYPE_CHECKING:
 HOST_SERIES = 60
 WHOLE = 'all'
 #: Maximum number of these that are about the host, not its nodes.
-_OF_HOST = 14
+_OF_HOST = 15
 
 #: The aggregate of figures of the whole cloud: an empty label is no label.
 _CLOUD = ''
@@ -73,8 +73,10 @@ GAUGES = (
            'Moves of DHCP servers or routers that are due.'),
     Metric('nfv_sched_rebalance_stuck', ('kind',),
            'DHCP servers or routers that ought to be moved and cannot be.'),
-    Metric('nfv_sched_failover_stranded_guests', ('host',),
+    Metric('nfv_sched_failover_stranded_servers', ('host',),
            'Servers of a host that would find no place if it were lost.'),
+    Metric('nfv_sched_failover_stranded_guests', ('host',),
+           'The same by its old name, for one more release.'),
     Metric('nfv_sched_flavor_fits', ('flavor', 'aggregate', 'ports'),
            'More servers of a flavor that fit, in an aggregate, or without '
            'the label in the cloud, with such ports as most servers of the '
@@ -179,8 +181,9 @@ def families(
         metrics['nfv_sched_rebalance_stuck'][plan.kind,] += sum(
             len(stay.services) for stay in plan.stays)
     for loss in losses:
-        metrics['nfv_sched_failover_stranded_guests'][loss.host,] += len(
-            loss.stranded)
+        for name in 'servers', 'guests':
+            metrics[f'nfv_sched_failover_stranded_{name}'][
+                loss.host,] += len(loss.stranded)
     return [_family(metric, metrics[metric.name]) for metric in GAUGES
             if late or metric.name not in (
                 'nfv_sched_late_failures', 'nfv_sched_retries')]
@@ -209,11 +212,7 @@ def _host(metrics: Figures, host: document.HostDetails,
 
 def _used_and_free(metrics: Figures, name: str, labels: Key, used: int | None,
                    most: int | None) -> None:
-    """Add what is used and what is free.
-
-    :param used: None if it is not known
-    :param most: None if there is no limit
-    """
+    """Add what is used, None if unknown, and free, if there is a limit."""
     if used is None:
         return
     metrics[name][*labels, 'used'] += used

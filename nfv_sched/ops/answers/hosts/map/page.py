@@ -45,10 +45,7 @@ _T = ty.TypeVar('_T')
 
 
 def environment(*packages: str) -> jinja2.Environment:
-    """Return an environment of templates that escape all that they insert.
-
-    :param packages: earlier ones go first
-    """
+    """Return templates that escape all; earlier packages go first."""
     return jinja2.Environment(
         loader=jinja2.ChoiceLoader(list(map(jinja2.PackageLoader, packages))),
         # XML cannot have the control characters of a text.

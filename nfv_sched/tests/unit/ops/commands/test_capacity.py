@@ -5,6 +5,7 @@ import pathlib
 
 import fixtures
 
+from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import quota
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
@@ -89,6 +90,8 @@ class CapacityTest(base.CommandTestCase):
             (row['Fits'], row['If empty'],
              row['Lost to AggregateMultiTenancyIsolation'],
              row['Lost to pCPUs on one NUMA node']))
+        self.assertIn('"AggregateMultiTenancyIsolation": 4',
+                      row['Lost capacity by cause'])
         text = 'no server and no aggregate is of project'
         self.assertEqual((0, f'note: {text} {PROJECT}\n'), (code, err))
         self.assertEqual(
@@ -242,7 +245,8 @@ class QuotaTest(base.CommandTestCase):
                 ('twins', "no project named 'twins'; did you mean twin?"),
                 ('twin', "several projects named 'twin': " + ', '.join(
                     (32 * 'b', 32 * 'c'))),
-                ('d' * 32, f"no project named {'d' * 32!r}")):
+                ('d' * 32, f"no project named {'d' * 32!r}; there are: "
+                           f'{strings.line(self.NAME)}, twin')):
             self.assertEqual((2, '', f'error: {message}\n'),
                              self.allowed(name))
 

@@ -167,8 +167,7 @@ class ThenTest(test_simulate.SimulateTestCase):
 
     def test_by_name(self):
         cloud = self.file(CLOUD)
-        code, out, err = self.then('s-3', '--from', cloud)
-        self.assertEqual((0, ''), (code, err))
-        code, out, err = self.then('nobody', '--from', cloud)
-        self.assertEqual((2, "error: no server named 'nobody'\n"),
-                         (code, err))
+        self.assertEqual((0, ''), self.then('s-3', '--from', cloud)[::2])
+        self.assertEqual((2, "error: no server named 'nobody'; there are: "
+                          's-1, s-2, s-3\n'),
+                         self.then('nobody', '--from', cloud)[::2])

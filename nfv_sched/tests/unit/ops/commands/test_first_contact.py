@@ -159,7 +159,8 @@ class NamesTest(NamesTestCase):
                  ('host', 'list', '--aggregate', 'empty')),
                 ("no availability zone named 'eats'; did you mean east?",
                  ('host', 'list', '--availability-zone', 'eats')),
-                ("no host matches 'x*'", ('host', 'map', '--host', 'x*'))):
+                ("no aggregate matches 'x*'; there are: nfv-hosts",
+                 ('host', 'map', '--aggregate', 'x*'))):
             self.assertEqual((2, '', f'error: {text}\n'),
                              self.run_on(*command))
 
@@ -172,8 +173,8 @@ class NamesTest(NamesTestCase):
                 names.unknown('network', name, (
                     'sriov', 'provider', 'fast-2', 'fast-1', '', None),
                     ('8535ea69', '7535ea69')))
-        self.assertEqual("no network named ''", names.unknown(
-            'network', '', ('sriov',), ('8535ea69',)))
+        self.assertEqual("no network named ''; there are: fast", names.unknown(
+            'network', '', ('fast', 'fast', ''), ('8535ea69',)))
 
     def test_short_host_name(self):
         for command in (('host', 'show', 'cmp1'), ('host', 'drain', 'cmp1'),

@@ -197,6 +197,7 @@ class FormatTest(base.TestCase):
             'a=', '-', '-1', '+1.5', "'-1+1", '-5', '-1.5', 'True', '',
             "['=a']"], [row[0] for row in csv.reader(
                 io.StringIO(out, newline=''), escapechar='\\') if row][1:])
+        self.assertNotIn('None', self.show(Odd, '-f', 'value'))
 
     def test_csv_without_quotes(self):
         class Odd(_Listed):

@@ -56,6 +56,7 @@ class HelpTest(base.TestCase):
         for name in commands:
             out = self.seen(*name.split(), '--help')
             self.assertIn(f'usage: nfv-sched {name} ', out)
+            self.assertLessEqual(len(out.splitlines()), 60, name)
             summary = out.split('\n\n')[1].partition('\n')[0]
             self.assertIn(f'  {summary[:-1]}\n', listed)
             self.assertIn('\nexamples:\n  nfv-sched ', out)
@@ -88,9 +89,10 @@ class HelpTest(base.TestCase):
     def test_common_options(self):
         brief, full = (self.seen('host', 'drain', '-h'),
                        self.seen('help', 'host', 'drain'))
-        self.assertLessEqual(len(brief.splitlines()), 70)
         self.assertIn('nfv-sched help host drain\n', brief)
-        for option in ('--max-file-size', '--yes', '-f', '--from', '--save'):
+        self.assertNotIn('ignored', full)
+        for option in ('--max-file-size', '--yes', '-f', '--from', '--save',
+                       '--sort-column'):
             self.assertIn(f'\n  {option} ', full)
             self.assertEqual(option in ('--from', '--save'),
                              f'\n  {option} ' in brief, option)
@@ -101,11 +103,6 @@ class HelpTest(base.TestCase):
         file.save(snapshots.cloud(), path)
         self.seen('host', 'list', '--from', path,
                   heavy=('nova', 'oslo_service'))
-
-    def test_sort_column(self):
-        out = self.seen('help', 'host', 'list')
-        self.assertIn('--sort-column', out)
-        self.assertNotIn('ignored', out)
 
     def test_complete(self):
         self.assertIn('snapshot', self.seen('complete'))

@@ -122,18 +122,18 @@ class TextFileTest(MetricsTestCase):
                          sorted(os.listdir(self.folder)))
 
     def test_flavors(self):
-        found = self.write('--flavors', 'v*')
-        self.assertEqual(
-            {'vrouter.4'}, {key[2] for key in found
-                            if key[0] == 'nfv_sched_flavor_fits'})
+        self.assertEqual({'vrouter.4'}, {
+            key[2] for key in self.write('--flavors', 'v*')
+            if key[0] == 'nfv_sched_flavor_fits'})
         code, _out, err = self.run_command(
             '--textfile', self.textfile, '--from', self.cloud,
             '--flavors', 'x*')
-        self.assertEqual((2, "error: no flavor matches 'x*'\n"), (code, err))
+        self.assertEqual((2, "error: no flavor matches 'x*'; there are: "
+                          'fw.6, vrouter.4\n'), (code, err))
 
     def test_failover(self):
         """Only if it is asked for, as it takes long."""
-        name = 'nfv_sched_failover_stranded_guests'
+        name = 'nfv_sched_failover_stranded_servers'
         self.assertFalse([key for key in self.write() if key[0] == name])
         found = self.write('--failover')
         self.assertEqual((0, 0), (found[name, 'one'], found[name, 'two']))

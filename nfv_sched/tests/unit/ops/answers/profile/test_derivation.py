@@ -26,7 +26,6 @@ from nfv_sched.tests.unit.ops.answers.profile import machines
 
 CONF = base.CONF
 
-
 #: For what takes many choices to generate.
 CHECKS = list(hypothesis.HealthCheck)
 
@@ -218,7 +217,7 @@ class RefusalTest(base.TestCase):
         """As those of lscpu: what has the NUMA node of a NIC is named."""
         message = self.refused(machines.machine(nics=()), switch_nics=(
             choices.ChosenNIC(name='ens9'),))
-        for text in ('Ironic', '--sys', '--vswitch-cores NODE:N',
+        for text in ('Ironic', '--sys', '--vswitch-cores NODE:N', 'physical',
                      '/sys/class/net/ens9/device/numa_node'):
             self.assertIn(text, message)
 
@@ -319,12 +318,10 @@ class WarningTest(base.TestCase):
         self.assertEqual([], self.warned(arm, pages=((524288, 0.5),)))
 
     def test_doubtful_threads(self):
-        of = machines.machine(threads=4)
-        self.assertEqual(1, sum('by numbers that on some' in text
-                                for text in self.warned(of)))
-        self.assertFalse(any('by numbers that on some' in text
-                             for text in self.warned(machines.machine(
-                                 threads=4, core_threads=4))))
+        for known, times in ((None, 1), (4, 0)):
+            self.assertEqual(times, sum(
+                'by numbers that on some' in text for text in self.warned(
+                    machines.machine(threads=4, core_threads=known))))
 
     def test_switch(self):
         self.only('no core for the virtual switch', switch_cores=0)
@@ -346,6 +343,9 @@ class WarningTest(base.TestCase):
         ):
             self.only(expected, switch_cores={node: 2}, sriov_nics=(
                 choices.ChosenNIC(name=name, vfs=vfs),))
+        nics = [choices.ChosenNIC(name=name) for name in ('ens1f0', 'ens6f0')]
+        self.only('NIC ens1f0 is of the switch', switch_nics=nics,
+                  sriov_nics=nics)
 
     def test_ceph(self):
         workload = {'guest_gb': 2.0, 'layout': choices.FLOATING}

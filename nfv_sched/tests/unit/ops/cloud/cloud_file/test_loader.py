@@ -253,6 +253,8 @@ class LoaderTestCase(base.SimulatorTestCase):
         return str(error)
 
     def test_good(self):
+        cloud = loader.loads('hosts: [{name: a, cores: 8, memory: 4 GiB}]')
+        self.assertEqual(((), ()), (cloud.cloud.flavors, cloud.steps))
         cloud = loader.loads(GOOD)
         self.assertEqual([1], [len(cloud.cloud.hosts)])
         self.assertEqual('boot', cloud.steps[0].action)

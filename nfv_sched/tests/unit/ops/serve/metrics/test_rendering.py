@@ -68,7 +68,7 @@ def counted(name='fw', **hosts):
 
 class FamiliesTest(base.TestCase):
 
-    def test_stranded_guests(self):
+    def test_stranded_servers(self):
         one, two = (document.LostHost(
             host=host, host_id='', servers=3, evacuable=3 - count,
             stranded=(None,) * count, unread=())
@@ -76,7 +76,7 @@ class FamiliesTest(base.TestCase):
         self.assertEqual(
             {(('host', 'one'),): 2, (('host', 'two'),): 0},
             named(exposed(snapshots.cloud([]), losses=[one, two]),
-                  'nfv_sched_failover_stranded_guests'))
+                  'nfv_sched_failover_stranded_servers'))
 
     def test_host(self):
         host = snapshots.host(
