@@ -10,8 +10,10 @@ from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.answers.plans import test_move_search
 
@@ -94,6 +96,30 @@ class DrainTest(running.RunningTestCase):
             found[name] == 'three' for name in ('a', 'b', 'd')))
         self.assertEqual({None, 'three'}, set(found.values()))
         self.assertTrue(self.found.exact)
+
+    def test_only_node(self):
+        """That of the switch, unless more than that node may matter."""
+        strict = 'nfv:vswitch_numa_affinity: strict'
+        options = 'options:\n'
+        for old, new, server, kind, node in (
+                ('', '', 'strict one', 'live', 0),
+                (strict, f'{strict}\n    disk: 1', 'strict one', 'cold', 0),
+                (strict, f'{strict}\n    disk: 1', 'strict one', 'live', None),
+                (strict, f'{strict}\n      hw:mem_page_size: any',
+                 'strict one', 'evacuate', None),
+                (strict, f"{strict}\n      pci_passthrough:alias: 'nic:1'",
+                 'strict one', 'cold', None),
+                (options, options + '  nfv_sched: {strict_enforcement: '
+                 'predicted}\n', 'strict one', 'cold', None),
+                ('', '', 'strict one together', 'cold', None),
+                ('', '', 'prefer one', 'cold', None)):
+            cloud = self.running(
+                f'a {server}', head=running.HEAD.replace(old, new, 1))
+            with start.started(cloud) as state:
+                move = trial.move_of(
+                    arrangements.Positions(cloud, state),
+                    cloud.servers[0].uuid, 'one', 'two', kind)
+            self.assertEqual(node, move.only_node, (new, server, kind))
 
     def shelve(self, *servers, **changes):
         return self.plan(*servers, options={'shelve': True}, **changes)
