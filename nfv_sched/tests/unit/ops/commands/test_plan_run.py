@@ -188,10 +188,10 @@ class PlanRunTest(PlanRunTestCase):
     def test_nodes(self):
         """Moves to NUMA nodes of one host, each of which has no other."""
         for nodes, most in (((0, 1), 2), ((1, 1), 1), ((0, None), 1)):
-            self.path = self.in_folder(f'{nodes}.json')
             document = migrating_nova.document('a live two', 'b live two')
             for server, node in zip(document['servers'], nodes):
                 server['only_node'] = node
+            self.path = self.in_folder(f'{nodes}.json')
             self.start(document)
             self.carry_out()
             self.assertEqual(most, self.nova.most, nodes)

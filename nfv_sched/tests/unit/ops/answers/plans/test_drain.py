@@ -99,27 +99,26 @@ class DrainTest(running.RunningTestCase):
 
     def test_only_node(self):
         """That of the switch, unless more than that node may matter."""
-        strict = 'nfv:vswitch_numa_affinity: strict'
-        options = 'options:\n'
-        for old, new, server, kind, node in (
-                ('', '', 'strict one', 'live', 0),
-                (strict, f'{strict}\n    disk: 1', 'strict one', 'cold', 0),
-                (strict, f'{strict}\n    disk: 1', 'strict one', 'live', None),
-                (strict, f'{strict}\n      hw:mem_page_size: any',
-                 'strict one', 'evacuate', None),
-                (strict, f"{strict}\n      pci_passthrough:alias: 'nic:1'",
-                 'strict one', 'cold', None),
-                (options, options + '  nfv_sched: {strict_enforcement: '
-                 'predicted}\n', 'strict one', 'cold', None),
-                ('', '', 'strict one together', 'cold', None),
-                ('', '', 'prefer one', 'cold', None)):
+        strict, options = 'nfv:vswitch_numa_affinity: strict', 'options:\n'
+        pages = '\n      hw:mem_page_size: any'
+        vf = "\n      pci_passthrough:alias: 'nic:1'"
+        for what, more, server, kind, node in (
+                (strict, '', 'strict', 'live', 0),
+                (strict, '\n    disk: 1', 'strict', 'cold', 0),
+                (strict, '\n    disk: 1', 'strict', 'live', None),
+                (strict, pages, 'strict', 'cold', None),
+                (strict, vf, 'strict', 'evacuate', None),
+                (options, '  nfv_sched: {strict_enforcement: predicted}\n',
+                 'strict', 'cold', None),
+                (strict, '', 'strict together', 'cold', None),
+                (strict, '', 'prefer', 'cold', None)):
             cloud = self.running(
-                f'a {server}', head=running.HEAD.replace(old, new, 1))
+                'a {} one {}'.format(*server.partition(' ')[::2]),
+                head=running.HEAD.replace(what, what + more))
             with start.started(cloud) as state:
-                move = trial.move_of(
+                self.assertEqual(node, trial.move_of(
                     arrangements.Positions(cloud, state),
-                    cloud.servers[0].uuid, 'one', 'two', kind)
-            self.assertEqual(node, move.only_node, (new, server, kind))
+                    cloud.servers[0].uuid, 'one', 'two', kind).only_node)
 
     def shelve(self, *servers, **changes):
         return self.plan(*servers, options={'shelve': True}, **changes)
