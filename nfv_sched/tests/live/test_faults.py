@@ -135,14 +135,13 @@ class FaultTestCase(base.LiveTestCase):
         self.assertEqual(
             sum(used.values()),
             sum(self.allocated(server.id, base.PORTS) for server in servers))
-        if not doubled:
-            self.wait_until(
-                lambda: all(
-                    self.used(f'CUSTOM_NFV_NODE{node}_PCPU')[host]
-                    == self.pinned_cpus(host)
-                    for host in (base.LEFT, base.RIGHT)
-                    for node in self.switch_nodes(host)),
-                60, 'as many CPUs of the nodes are allocated as are pinned')
+        for host in () if doubled else (base.LEFT, base.RIGHT):
+            node, = self.switch_nodes(host)
+            self.wait_until(lambda: self.pinned_cpus(host) == sum(
+                self.allocated(
+                    server.id, f'CUSTOM_NFV_NODE{node}_PCPU', host)
+                for server in active if server.compute_host == host),
+                60, f'as much of node {node} of {host} is allocated as pinned')
         return active
 
     def assert_works(self):
