@@ -866,15 +866,13 @@ class Keeper:
             round_report.took,
             ', '.join(f'{counts[action]} {action.value}' for action in Action
                       if counts[action]) or 'no hosts')
-        over = {report.host: excess(report.accounts)
-                for report in round_report.hosts
-                if excess(report.accounts)}
+        over = {report.host: text for report in round_report.hosts
+                if (text := excess(report.accounts))}
         self._over = _warn_of_new(
             over, self._over, 'carries more than it may',
             'carry more than they may')
-        overdrawn = {report.host: report.overdrawn
-                     for report in round_report.hosts
-                     if report.overdrawn}
+        overdrawn = {report.host: text for report in round_report.hosts
+                     if (text := report.overdrawn)}
         if overdrawn:
             LOG.error(
                 'More is allocated than there is: %s. Unless a limit was '

@@ -144,9 +144,7 @@ def glance_properties(parsed_args: argparse.Namespace) -> dict[str, str]:
             '--image: a file has no images; give the properties with '
             '--image-property KEY=VALUE')
     from nfv_sched.ops.model.requests import images
-    with images.connection() as connection:
-        return {**images.properties(connection, parsed_args.image),
-                **properties}
+    return {**images.properties(parsed_args.image), **properties}
 
 
 def add_networks(parser: argparse.ArgumentParser, replaced: str = '') -> None:

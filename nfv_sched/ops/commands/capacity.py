@@ -111,8 +111,7 @@ class _Capacity(base.Lister):
         from nfv_sched.ops.answers.capacity import quota
         name = parsed_args.project
         try:
-            with quota.keystone() as connection:
-                return quota.project_id(connection, name)
+            return quota.project_id(name)
         except quota.QuotaError as exc:
             if not name_checks.is_uuid(name):
                 raise errors.CloudUnreadError(

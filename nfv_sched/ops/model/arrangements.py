@@ -25,6 +25,7 @@ from nfv_sched.ops.model import movable
 from nfv_sched.ops.model.requests import assumed_ports
 from nfv_sched.ops.model.verdicts import filters as verdict_filters
 from nfv_sched.ops.model.verdicts import placement as verdict_placement
+from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
 from nfv_sched.ops.simulator import state as states
@@ -228,7 +229,6 @@ class Positions:
             self.guest(uuid, kind), uuid, self.to_keep(uuid, kind))
 
     def fits(self, position: Position, guest: Guest, most: int) -> int:
-        """Return how many new servers fit a host, at most ``most``."""
         for count in range(most):
             if (after := position.put(guest)) is None:
                 return count
@@ -269,6 +269,26 @@ class Positions:
             rule.text: near if rule.devices else rule.degree(
                 rule.read(host, terms.names), None, chosen)
             for rule in terms.rules if rule.weighed}
+
+    def only_node(self, uuid: str, name: str, kind: movable.MoveKind,
+                  copied: values.CopiedData | None) -> int | None:
+        """Return the NUMA node that strict policies leave a server on a host.
+
+        :returns: None if they leave it a choice, or if it needs what neither
+            nodes nor Placement count, such as devices, or its group there
+        """
+        request = self.guest(uuid, kind).counted.guest_request
+        host, terms = self.hosts[name].room.host, request.terms
+        if host is None or terms is None or terms.predicted_is_enough or not (
+                terms.steered and request.has_one_cell):
+            return None
+        # Nova compares local disks with what is free on the host right then.
+        if self.policy(uuid) == _AFFINITY or (
+                kind == movable.LIVE and copied.disk_mib != 0):
+            return None
+        (cells,), _rules = decide.strict_cells(host, [host.all_cells], terms)
+        nodes = host.nodes(cells)
+        return nodes[0] if len(nodes) == 1 else None
 
     # -- moves
 
@@ -376,7 +396,6 @@ class Positions:
             for member in group.members)
 
     def cells(self, position: Position, uuid: str) -> tuple[int, ...]:
-        """Return the positions of a server's NUMA cells, sorted."""
         return tuple(sorted({
             share.position for share in self.shares(position, uuid)}))
 

@@ -33,13 +33,15 @@ def move_of(positions: arrangements.Positions, uuid: str, source: str,
             destination: str, kind: movable.MoveKind) -> values.Move:
     """Return a move of a server; ``destination`` is empty if shelved."""
     server = positions.servers[uuid]
+    copied = movable.copied(kind, server, positions.host_id(server.host))
     return values.Move(
         kind=ty.cast(values.Kind, kind), id=uuid, name=server.name,
         source=source, destination=destination,
         related=positions.related(uuid) if destination else (),
         vfs_detached=movable.vfs_detached(server)
         if kind == movable.LIVE else 0,
-        copied=movable.copied(kind, server, positions.host_id(server.host)))
+        copied=copied, only_node=positions.only_node(
+            uuid, destination, kind, copied) if destination else None)
 
 
 class Failure(ty.NamedTuple):

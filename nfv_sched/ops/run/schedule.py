@@ -12,11 +12,14 @@ def depends(move: values.Move, earlier: values.Move) -> bool:
         # The last resort: not before all that can move has moved.
         return not earlier.is_shelving
     # It may need the capacity that the other frees, and a claim depends on
-    # those before it. Moves that leave the same host do not depend on each
-    # other.
+    # those before it, unless each can only be on a NUMA node of its own. Moves
+    # that leave the same host do not depend on each other.
     return (move.id == earlier.id
-            or earlier.destination in (move.source, move.destination)
-            or earlier.source == move.destination
+            or move.source == earlier.destination
+            or move.destination == earlier.source
+            or move.destination == earlier.destination and (
+                None in (move.only_node, earlier.only_node)
+                or move.only_node == earlier.only_node)
             or earlier.id in move.related or move.id in earlier.related)
 
 

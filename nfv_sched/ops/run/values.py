@@ -80,6 +80,9 @@ class Move:
     vfs_detached: int | None = None
     #: what is copied; None if that is not known, or it is no migration
     copied: CopiedData | None = None
+    #: number of the only NUMA node there for it; None if it has a choice, or
+    #: needs what neither nodes nor Placement count
+    only_node: int | None = None
 
     def __str__(self) -> str:
         return strings.line(self.name) or self.id

@@ -392,6 +392,10 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.tests.fixtures.libvirt.Domain.XMLDesc', described))
 
+    def start_two(self, **kwargs):
+        for name in ('host1', 'host2'):
+            self.start_host(name, **kwargs)
+
     def start_host(self, name='host1', switch=(1,), labels=ALL_LABELS,
                    nodes=2, physnets=None, tunnel=(), memory_gib=16,
                    devices=None, places=None):
@@ -643,6 +647,13 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
                 server['id'], {'migrate': {'host': host} if host else None})
             return self._wait_for_state_change(server, 'VERIFY_RESIZE')
 
+    def move_cold(self, server, *nodes_and_host):
+        """Migrate a guest, confirm that, and assert where it is then."""
+        self.cold_migrate(server)
+        self._confirm_resize(server)
+        if nodes_and_host:
+            self.assertPlaced(server, *nodes_and_host)
+
     @contextlib.contextmanager
     def unless_placement_is_lost(self):
         """Skip the test if Nova has an outdated view of Placement.
@@ -736,7 +747,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
 
     def assertPlaced(self, server, nodes, host=None, devices=None,
                      status='ACTIVE'):
-        """Assert where a guest is.
+        """Assert where a guest is, and return it.
 
         :param nodes: the host NUMA node of each guest NUMA node, None for a
             guest without NUMA topology
@@ -751,6 +762,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
             self.assertEqual(host, instance.host)
         if devices is not None:
             self.assertEqual(list(devices), self.device_nodes(server))
+        return server
 
     def fault(self, server):
         return self.api.get_server(server['id'])['fault']['message']

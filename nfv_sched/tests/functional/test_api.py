@@ -61,8 +61,7 @@ class APITest(base.NFVCloudTestCase):
 
     def test_silent_cell(self):
         """Nova gives the servers of others, and does not say so."""
-        for name in ('host1', 'host2'):
-            self.start_host(name)
+        self.start_two()
         with nova_fixtures.DownCellFixture(
                 [self.cell_mappings[test.CELL1_NAME]]):
             found = api.read(connect(self.admin_api), ('servers',))

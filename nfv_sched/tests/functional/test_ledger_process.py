@@ -288,6 +288,13 @@ class ProcessTest(ProcessTestCase):
                 f'"total": {limit}' in self.inventory()))
         self.assertNotIn(' ERROR nfv_sched', log.read_text())
 
+    def assert_follows(self, process):
+        self.neutron.ports.pop()
+        self.wait_until(process, lambda: '"reserved": 4' in self.inventory())
+        self.configure(30)
+        process.send_signal(signal.SIGHUP)
+        self.wait_until(process, lambda: '"total": 30' in self.inventory())
+
     def test_no_text_while_it_runs(self):
         """It goes on as before, and the correction is taken."""
         log = pathlib.Path(self.directory, 'log')
@@ -297,20 +304,12 @@ class ProcessTest(ProcessTestCase):
             conf.write(b'\xff\xfe')
         process.send_signal(signal.SIGHUP)
         self.wait_until(process, lambda: 'decode byte' in log.read_text())
-        self.neutron.ports.pop()
-        self.wait_until(process, lambda: '"reserved": 4' in self.inventory())
-        self.configure(30)
-        process.send_signal(signal.SIGHUP)
-        self.wait_until(process, lambda: '"total": 30' in self.inventory())
+        self.assert_follows(process)
 
     def test_service(self):
         process = self.start()
         self.wait_until(process, lambda: '"reserved": 5' in self.inventory())
-        self.neutron.ports.pop()
-        self.wait_until(process, lambda: '"reserved": 4' in self.inventory())
-        self.configure(30)
-        process.send_signal(signal.SIGHUP)
-        self.wait_until(process, lambda: '"total": 30' in self.inventory())
+        self.assert_follows(process)
         self.neutron.ports.pop()
         self.wait_until(process, lambda: '"reserved": 3' in self.inventory())
         process.send_signal(signal.SIGTERM)

@@ -50,7 +50,9 @@ class LedgerTestCase(base.CloudTestCase):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger('nfv_sched'))
 
-    def publisher(self):
+    def publisher(self, *hosts):
+        for host in hosts:
+            self.start_host(host)
         made = publisher.Publisher()
         self.addCleanup(made.close)
         return made
@@ -130,8 +132,7 @@ class LedgerTestCase(base.CloudTestCase):
 
 class PublicationTest(LedgerTestCase):
     def test_first_round(self):
-        self.start_host('host1')
-        self.start_host('host2')
+        self.start_two()
         self.bind('host1', 3, owner='network:dhcp')
         self.assertEqual({'host1': Action.CREATED, 'host2': Action.CREATED},
                          self.publish())
@@ -221,8 +222,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_too_little(self):
         """Ports that Neutron suddenly does not show stay reserved."""
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.bind('host1', 5, groups=[self.group(10)])
         self.publish(made)
         for resource in 'ports', 'security-group-rules':
@@ -240,8 +240,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_changed_by_hand(self):
         """It is changed back; what is not the ledger's is left alone."""
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.publish(made)
         path = f'/resource_providers/{self.provider("host1")}/inventories'
         body = self.placement.get(path).body
@@ -256,8 +255,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_limit_below_what_is_used(self):
         """The total stays above what is allocated; all of it is reserved."""
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.publish(made)
         self.allocate(uuids.guest, 'host1', 12, 60)
         self.bind('host1', 12, uuids.guest)
@@ -289,8 +287,7 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual((1000, 985), self.inventory('host1'))
 
     def test_host_without_provider(self):
-        self.start_host('host1')
-        self.start_host('host2')
+        self.start_two()
         uuid = self.compute_rp_uuids['host2']
         self.placement.delete(f'/resource_providers/{uuid}')
         made = self.publisher()
@@ -320,8 +317,7 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish())
 
     def test_name_is_taken(self):
-        self.start_host('host1')
-        self.start_host('host2')
+        self.start_two()
         self.assertEqual(201, self.placement.post('/resource_providers', {
             'uuid': uuids.other, 'name': 'host1_nfv_ledger'}).status)
         self.assertEqual({'host1': Action.FAILED, 'host2': Action.CREATED},
@@ -342,9 +338,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_removed_host(self):
         """Nova removes the provider with the one of the compute node."""
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
+        made = self.publisher('host1', 'host2')
         self.publish(made)
         service = self.admin_api.get_services(
             binary='nova-compute', host='host2')[0]
@@ -362,9 +356,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_left_over(self):
         """A provider whose compute node is gone is emptied, not deleted."""
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
+        made = self.publisher('host1', 'host2')
         self.publish(made)
         self.allocate(uuids.guest, 'host2', 1)
         objects.ComputeNode.get_first_node_by_host_for_old_compat(
@@ -387,8 +379,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_left_over_whose_root_lives(self):
         """nova-compute finds below its provider what it remembers."""
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.publish(made)
         node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
             self.ctxt, 'host1')
@@ -405,8 +396,7 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual((20, 2), self.inventory('host1'))
 
     def test_traits_of_others_stay(self):
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.publish(made)
         self.placement.put('/traits/CUSTOM_OTHER', {}, version='1.6')
         path = f'/resource_providers/{self.provider("host1")}/traits'
@@ -423,9 +413,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_cell_is_down(self):
         """What is published for its hosts stays."""
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
+        made = self.publisher('host1', 'host2')
         self.publish(made)
 
         def fail(context):
@@ -462,8 +450,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_cell_does_not_say_whose_ports_are(self):
         """What is published for its hosts stays; without any, no round."""
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.publish(made)
         self.allocate(uuids.guest, 'host1', 3)
         self.bind('host1', 3, uuids.guest)
@@ -510,9 +497,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_second_compute_node(self):
         """A host loses its place in the ledger, and gets it back."""
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
+        made = self.publisher('host1', 'host2')
         self.publish(made)
         self.allocate(uuids.guest, 'host1', 3)
         second = self.second_node('host1')
@@ -734,9 +719,7 @@ class ReturnTest(LedgerTestCase):
 class RaceTest(LedgerTestCase):
     def test_always_in_between(self):
         """A host that is never still fails; the others do not."""
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
+        made = self.publisher('host1', 'host2')
         self.publish(made)
         self.flags(vswitch_ports_per_node=5, group='nfv_sched')
         victim = f'{self.provider("host1")}/inventories'
@@ -756,8 +739,7 @@ class RaceTest(LedgerTestCase):
 
     def test_busy_host(self):
         """Guests that come while Neutron is read do not keep it waiting."""
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.bind('host1', 6, owner='network:dhcp')
         self.publish(made)
         count = [0]
@@ -899,9 +881,7 @@ class FailureTest(LedgerTestCase):
 
     def test_placement_is_overloaded(self):
         """An answer of 503 for one host ends the round."""
-        self.start_host('host1')
-        self.start_host('host2')
-        made = self.publisher()
+        made = self.publisher('host1', 'host2')
         self.placement_api.fault = lambda method, path: (
             503 if path.endswith('/inventories') else None)
         self.assertRaises(publisher.RoundError, made.round)
@@ -918,8 +898,7 @@ class FailureTest(LedgerTestCase):
 
     def test_odd_list(self):
         """Without the list of the providers there is no round."""
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.publish(made)
         for body in self.ODD:
             self.placement_api.fault = lambda method, path, body=body: (
@@ -957,8 +936,7 @@ class FailureTest(LedgerTestCase):
 
     def test_odd_errors(self):
         """An answer that is none of success says little, and is no crash."""
-        self.start_host('host1')
-        made = self.publisher()
+        made = self.publisher('host1')
         self.publish(made)
         self.bind('host1', 3, owner='network:dhcp')
         for body in self.ODD + (b'{"errors": [{"detail": 7, "code": []}]}',):
@@ -983,8 +961,7 @@ class FailureTest(LedgerTestCase):
 
     def test_more_allocated_than_there_is(self):
         """An error, once a round."""
-        for host in ('host1', 'host2'):
-            self.start_host(host)
+        self.start_two()
         self.publish()
         self.allocate(uuids.guest, 'host1', 12, 60)
         ports = self.bind('host1', 12, uuids.guest, groups=[self.group(5)])
@@ -1011,8 +988,7 @@ class CommandTest(LedgerTestCase):
         return code, out.getvalue(), err.getvalue()
 
     def test_once(self):
-        self.start_host('host1')
-        self.start_host('host2')
+        self.start_two()
         self.publish()
         self.allocate(uuids.guest, 'host2', 7, 70)
         self.flags(vswitch_ports_per_node=0, group='nfv_sched')
@@ -1038,8 +1014,7 @@ class CommandTest(LedgerTestCase):
         self.assertEqual((20, 2), self.inventory('host1'))
 
     def test_one_host_fails(self):
-        self.start_host('host1')
-        self.start_host('host2')
+        self.start_two()
         self.placement_api.fault = lambda method, path: (
             500 if self.provider('host1') in path else None)
         code, out, _err = self.once()

@@ -25,8 +25,7 @@ class MovesTestCase(base.NFVCloudTestCase):
         return self.boot_pair()
 
     def start_hosts(self, labels=base.ALL_LABELS):
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=[1], labels=labels)
+        self.start_two(switch=[1], labels=labels)
 
     def boot_pair(self):
         servers = [self.boot(self.strict, host='host1'),
@@ -43,9 +42,7 @@ class ColdMigrationTest(MovesTestCase):
 
         with self.row('confirmed'):
             for server in self.boot_pair():
-                self.cold_migrate(server)
-                self._confirm_resize(server)
-                self.assertPlaced(server, [1], 'host2')
+                self.move_cold(server, [1], 'host2')
 
         with self.row('reverted'):
             for server in self.boot_pair():
@@ -60,24 +57,17 @@ class ColdMigrationTest(MovesTestCase):
             self.occupy(self.strict, 'host2', times=2)
             self.assertMoveRefused(self.cold_migrate, strict)
             self.assertPlaced(strict, [1], 'host1')
-            self.cold_migrate(prefer)
-            self._confirm_resize(prefer)
-            self.assertPlaced(prefer, [0], 'host2')
+            self.move_cold(prefer, [0], 'host2')
 
     def test_cold_migration_with_only_the_switch_declared(self):
         for server in self.start_pair(base.SWITCH_LABEL):
-            self.cold_migrate(server)
-            self._confirm_resize(server)
-            self.assertPlaced(server, [1], 'host2')
+            self.move_cold(server, [1], 'host2')
 
     def test_cold_migration_of_a_mapped_guest(self):
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=[0])
+        self.start_two(switch=[0])
         server = self.boot(self.flavor(nfv__numa_node_0='1'), host='host1')
         self.assertPlaced(server, [1], 'host1')
-        self.cold_migrate(server)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [1], 'host2')
+        self.move_cold(server, [1], 'host2')
 
     def test_between_hosts_with_the_switch_on_different_nodes(self):
         self.start_host('host1', switch=[1])
@@ -86,24 +76,18 @@ class ColdMigrationTest(MovesTestCase):
         self.assertEqual([[0]], self.occupy(self.flavor(), 'host2'))
         server = self.boot(self.strict, host='host1')
         self.assertPlaced(server, [1], 'host1')
-        self.cold_migrate(server)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [0], 'host2')
-        self.cold_migrate(server)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [1], 'host1')
+        self.move_cold(server, [0], 'host2')
+        self.move_cold(server, [1], 'host1')
         self.shelve_and_unshelve(server)
         self.assertIn((self.host(server), self.nodes(server)),
                       [('host1', [1]), ('host2', [0])])
 
     def test_two_guest_nodes(self):
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=[0, 1])
+        self.start_two(switch=[0, 1])
         server = self.boot(self.flavor(
             nfv__vswitch_numa_affinity='strict', hw__numa_nodes='2'))
         source = self.host(server)
-        self.cold_migrate(server)
-        self._confirm_resize(server)
+        self.move_cold(server)
         self.assertNotEqual(source, self.host(server))
         self.assertEqual([0, 1], sorted(self.nodes(server)))
 
@@ -130,9 +114,7 @@ class LiveMigrationTest(MovesTestCase):
         self.live_migrate(prefer)
         self.assertEqual('host2', self.host(prefer))
         # Other moves keep the limits.
-        self.cold_migrate(strict)
-        self._confirm_resize(strict)
-        self.assertPlaced(strict, [1], 'host2')
+        self.move_cold(strict, [1], 'host2')
         self.shelve_and_unshelve(strict)
         self.assertEqual([1], self.nodes(strict))
         # As the help of the option says, this may end on either node.
@@ -149,8 +131,7 @@ class LiveMigrationTest(MovesTestCase):
                       'this Nova steers live migrations')
     def test_live_migration_that_needs_no_steering(self):
         """A switch on every node: there is no wrong one."""
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=[0, 1])
+        self.start_two(switch=[0, 1])
         server = self.boot(self.strict, host='host1')
         self.live_migrate(server)
         self.assertEqual('host2', self.host(server))
@@ -234,8 +215,7 @@ class ResizeTest(MovesTestCase):
         """The new policy moves the guest to the switch; a revert back."""
         self.flags(allow_resize_to_same_host=True)
         self.start_host('host1', switch=[1])
-        server = self.boot(self.flavor())
-        self.assertPlaced(server, [0])
+        server = self.assertPlaced(self.boot(self.flavor()), [0])
         # Both nodes are equally busy, so that Nova would stay on node 0.
         self.assertEqual([[1]], self.occupy(self.strict, 'host1'))
         self.resize(server, self.strict)
@@ -303,13 +283,10 @@ class NoLabelsMovesTest(base.NFVCloudTestCase):
     """Prefer is neutral on moves too where hosts declare nothing."""
 
     def test_cold_migration(self):
-        for name in ('host1', 'host2'):
-            self.start_host(name, labels=base.NO_LABELS)
+        self.start_two(labels=base.NO_LABELS)
         server = self.boot(self.flavor(
             nfv__vswitch_numa_affinity='prefer'), host='host1')
-        self.cold_migrate(server)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [0], 'host2')
+        self.move_cold(server, [0], 'host2')
         self.assertMoveRefused(
             self.resize, server,
             self.flavor(nfv__vswitch_numa_affinity='strict'))

@@ -16,8 +16,7 @@ class MultiCreate:
 
     def setUp(self):
         super().setUp()
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=[1])
+        self.start_two(switch=[1])
         self.strict = self.flavor(nfv__vswitch_numa_affinity='strict')
         self.prefer = self.flavor(nfv__vswitch_numa_affinity='prefer')
 

@@ -74,8 +74,7 @@ class PortLimitTest(network.NetworkCloudTestCase):
 
     def test_multi_create(self):
         """Guests of one request count among each other; all or nothing."""
-        for host in ('host1', 'host2'):
-            self.start_host(host)
+        self.start_two()
         self.bind('host1', 6)
         self.publish()
         with self.row('more than fit'):

@@ -17,8 +17,7 @@ class SplitSwitchTest(base.NFVCloudTestCase):
     """Network foo on node 0, network bar on node 1, a switch on both."""
 
     def test_guests_run_near_their_networks(self):
-        self.start_host('host1', switch=[0, 1], physnets=SPLIT)
-        self.start_host('host2', switch=[0, 1], physnets=SPLIT)
+        self.start_two(switch=[0, 1], physnets=SPLIT)
         for policy in ('strict', 'prefer'):
             flavor = self.flavor(nfv__vswitch_numa_affinity=policy)
             wide = self.flavor(nfv__vswitch_numa_affinity=policy,
@@ -57,9 +56,7 @@ class SplitSwitchTest(base.NFVCloudTestCase):
         with self.row('strict, on bar, cold migrated'):
             flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
             server = self.boot(flavor, [base.BAR], host='host1')
-            self.cold_migrate(server)
-            self._confirm_resize(server)
-            self.assertPlaced(server, [1], 'host2')
+            self.move_cold(server, [1], 'host2')
 
     def test_network_away_from_the_only_switch(self):
         """The switch is on node 1, network foo on node 0."""
@@ -86,8 +83,7 @@ class TunnelTest(base.NFVCloudTestCase):
     """Tunnels end on node 0."""
 
     def start_pair(self):
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=[0, 1], physnets=SPLIT, tunnel=[0])
+        self.start_two(switch=[0, 1], physnets=SPLIT, tunnel=[0])
 
     def test_guest_of_another_node_moves(self):
         """Nova takes every moved guest for one on a tunnelled network."""
@@ -99,9 +95,7 @@ class TunnelTest(base.NFVCloudTestCase):
             with self.row(title):
                 server = self.boot(flavor, [base.BAR], host='host1')
                 self.assertPlaced(server, [1], 'host1')
-                self.cold_migrate(server)
-                self._confirm_resize(server)
-                self.assertPlaced(server, [1], 'host2')
+                self.move_cold(server, [1], 'host2')
                 self.shelve_and_unshelve(server)
                 self.assertPlaced(server, [1])
 
@@ -113,9 +107,7 @@ class TunnelTest(base.NFVCloudTestCase):
             self.assertEqual([[0]], self.occupy(self.flavor(), host))
         server = self.boot(strict, [base.TUNNELED], host='host1')
         self.assertPlaced(server, [0], 'host1')
-        self.cold_migrate(server)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [0], 'host2')
+        self.move_cold(server, [0], 'host2')
 
 
 class OptionsTest(base.NFVCloudTestCase):

@@ -158,8 +158,7 @@ class OneHost:
                 ('required, of the socket', self.pci_flavor(
                     'nic:1', hw__pci_numa_affinity_policy='socket'))):
             with self.row(title + ': remote devices'):
-                server = self.boot(flavor)
-                self.assertPlaced(server, [0])
+                server = self.assertPlaced(self.boot(flavor), [0])
                 self.assertEqual({1}, set(self.device_nodes(server)))
 
         self.assertNothingLeft()

@@ -44,9 +44,7 @@ class MovesTest(PlaceTestCase):
     def test_cold_migration(self):
         with self.row('confirmed'):
             server = self.boot_on_first()
-            self.cold_migrate(server)
-            self._confirm_resize(server)
-            self.assertPlaced(server, [1], 'host2')
+            self.move_cold(server, [1], 'host2')
 
         with self.row('reverted'):
             server = self.boot_on_first()
@@ -83,8 +81,7 @@ class MovesTest(PlaceTestCase):
     def test_resize_to_the_same_host(self):
         self.flags(allow_resize_to_same_host=True)
         self.fail_host('host2')
-        server = self.boot(self.flavor())
-        self.assertPlaced(server, [0], 'host1')
+        server = self.assertPlaced(self.boot(self.flavor()), [0], 'host1')
         # Both nodes are equally busy, so that Nova would stay on node 0.
         self.assertEqual([[1]], self.occupy(self.strict, 'host1'))
         self.resize(server, self.strict)

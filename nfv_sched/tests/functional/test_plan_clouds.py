@@ -4,10 +4,12 @@
 NFV_SCHED_PLAN_CLOUDS says how many there are of each kind of plan.
 """
 
+from concurrent import futures
 import contextlib
 import functools
 import os
 import random
+import threading
 import time
 
 import fixtures
@@ -29,6 +31,7 @@ from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.run import moves
 from nfv_sched.ops.run import runner
+from nfv_sched.ops.run import schedule
 from nfv_sched.ops.run import values
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_api
@@ -435,3 +438,31 @@ for _kind in ('drain', 'rolling', 'failover', 'evacuation', 'defrag', 'spread',
             f'test_{_kind}_{_number:03}': functools.partialmethod(
                 getattr(CloudsTestCase, _kind), SEED + _number)
             for _number in range(_part, CLOUDS, 2)})
+
+
+class NodesTest(CloudsTestCase):
+
+    def test_at_once(self):
+        """Both moves are scheduled before either is claimed."""
+        for node in '01':
+            self.boot(self.flavor(2, nfv__numa_node_0=node), host='host1',
+                      networks='none')
+        moves = drain.evacuate(
+            database.read(base.CONF), ['host1', 'host3']).moves
+        self.assertFalse(schedule.depends(*moves))
+        self.fail_host('host1')
+        self.fail_host('host3')
+        claim = resource_tracker.ResourceTracker.rebuild_claim
+        scheduled = threading.Barrier(2, timeout=60)
+
+        def claim_together(*args, **kwargs):
+            scheduled.wait()
+            return claim(*args, **kwargs)
+
+        self.useFixture(fixtures.MockPatchObject(
+            resource_tracker.ResourceTracker, 'rebuild_claim', claim_together))
+        with futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda move: self.admin_api.post_server_action(
+                move.id, {'evacuate': {'host': 'host2'}}), moves))
+        for move in moves:
+            self.assertEqual('host2', self.host(self.idle(move.id)))

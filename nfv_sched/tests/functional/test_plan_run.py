@@ -33,6 +33,18 @@ class Killed(BaseException):
     """In place of the end of the process."""
 
 
+def kill(response):
+    raise Killed
+
+
+def broken(response):
+    response.status_code = 500
+
+
+def cut_off(response):
+    raise requests.exceptions.ConnectionError('cut off')
+
+
 class Output(io.StringIO):
     """Standard output that is looked at while it is written."""
 
@@ -186,13 +198,6 @@ class PlanRunTest(PlanRunTestCase):
         """Nova does as told, and its API fails nevertheless."""
         self.boot_three()
         self.planned()
-
-        def broken(response):
-            response.status_code = 500
-
-        def cut_off(response):
-            raise requests.exceptions.ConnectionError('cut off')
-
         self.after = {'os-migrateLive': broken, '"migrate"': cut_off,
                       'confirmResize': cut_off}
         self.assertEqual([], self.carry_out())
@@ -305,13 +310,6 @@ class ShelveTest(PlanRunTestCase):
     def test_unanswered(self):
         self.flags(shelved_offload_time=-1)
         self.shelve()
-
-        def broken(response):
-            response.status_code = 500
-
-        def cut_off(response):
-            raise requests.exceptions.ConnectionError('cut off')
-
         self.after = {'"shelve"': cut_off, 'shelveOffload': broken}
         self.assertEqual([], self.carry_out())
         self.assertEqual({}, self.after)
@@ -323,10 +321,6 @@ class ShelveTest(PlanRunTestCase):
         """After each request, whose answer is not seen."""
         self.flags(shelved_offload_time=-1)
         self.shelve()
-
-        def kill(response):
-            raise Killed
-
         self.after = dict.fromkeys(('"shelve"', 'shelveOffload'), kill)
         for _ in range(2):
             self.assertRaises(Killed, self.carry_out)
@@ -572,9 +566,6 @@ class ReplanTest(ReplanTestCase):
 
     def test_killed(self):
         """After each request, whose answer is not seen."""
-        def kill(response):
-            raise Killed
-
         self.after = dict.fromkeys(
             ('os-migrateLive', '"migrate"', 'confirmResize'), kill)
         for _ in range(3):

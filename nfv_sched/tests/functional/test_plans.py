@@ -152,8 +152,7 @@ class AstrayTest(test_snapshot.SnapshotTestCase):
 
     def test_way_back(self):
         self.flags(moves_without_limits='accept', group='nfv_sched')
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=[1])
+        self.start_two(switch=[1])
         flavor = self.flavor(nfv__vswitch_numa_affinity='strict')
         server = self.boot(flavor, host='host1', networks='none')
         # Node 0 has more room now, which the claim prefers.

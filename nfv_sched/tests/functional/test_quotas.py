@@ -142,6 +142,11 @@ class QuotaOfCloudTest(test_snapshot.SnapshotTestCase):
     """The command, on the cloud as it is read from Nova's databases."""
 
     def capacity(self, *args):
+        cloud = self.read()
+        self.useFixture(fixtures.MockPatchObject(
+            cli_base.NFVSched, 'configure_logging'))
+        self.useFixture(fixtures.MockPatchObject(
+            source, 'reader', lambda arguments: lambda: cloud))
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli_base.main([
@@ -153,11 +158,6 @@ class QuotaOfCloudTest(test_snapshot.SnapshotTestCase):
         self.flags(instances=10, cores=20, ram=51200, group='quota')
         flavor = self.flavor(vcpus=2)
         self.boot(flavor)
-        cloud = self.read()
-        self.useFixture(fixtures.MockPatchObject(
-            cli_base.NFVSched, 'configure_logging'))
-        self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', lambda arguments: lambda: cloud))
         code, document, err = self.capacity()
         self.assertEqual((0, ''), (code, err))
         found, = [row['quota'] for row in document['capacities']
@@ -170,11 +170,6 @@ class QuotaOfCloudTest(test_snapshot.SnapshotTestCase):
 
     def test_unread(self):
         """All else is shown."""
-        cloud = self.read()
-        self.useFixture(fixtures.MockPatchObject(
-            cli_base.NFVSched, 'configure_logging'))
-        self.useFixture(fixtures.MockPatchObject(
-            source, 'reader', lambda arguments: lambda: cloud))
         self.flags(driver='nova.quota.UnifiedLimitsDriver', group='quota')
         code, document, err = self.capacity()
         self.assertEqual(1, code)

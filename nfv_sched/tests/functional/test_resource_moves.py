@@ -58,17 +58,14 @@ class PCIMoves:
             self.assertPlaced(server, self.nodes(server),
                               devices=self.nodes(server))
             if self.host(server) == 'host2':
-                self.cold_migrate(server)
-                self._confirm_resize(server)
+                self.move_cold(server)
             self.assertPlaced(server, [1], 'host1', [1])
             self.cold_migrate(server)
             self.assertEqual([0], self.nodes(server))
             self.assertEqual([0], self.device_nodes(server))
             self._revert_resize(server)
             self.assertPlaced(server, [1], 'host1', [1])
-            self.cold_migrate(server)
-            self._confirm_resize(server)
-            self.assertPlaced(server, [0], 'host2', [0])
+            self.move_cold(server, [0], 'host2', [0])
         self.assertNothingLeft()
 
     def test_no_room_near_the_devices(self):
@@ -77,9 +74,7 @@ class PCIMoves:
         self.fill('host2', 0)
         self.assertMoveRefused(self.cold_migrate, strict)
         self.assertPlaced(strict, [1], 'host1', [1])
-        self.cold_migrate(prefer)
-        self._confirm_resize(prefer)
-        self.assertPlaced(prefer, [1], 'host2', [0])
+        self.move_cold(prefer, [1], 'host2', [0])
         self.fail_host('host1')
         self.assertMoveRefused(self.evacuate, strict)
 
@@ -224,8 +219,7 @@ class SharedVCPUMovesTest(base.CappedCPUs, PCIMovesTestCase):
         self.assertEqual([[node]] * 2, self.occupy(flavor, host, times=2))
 
     def test_moves(self):
-        for name in ('host1', 'host2'):
-            self.start_host(name)
+        self.start_two()
         # Nova by itself would use node 0, which is empty otherwise.
         self.fill_shared('host2', 0)
         with self.row('cold migration'):
@@ -235,8 +229,7 @@ class SharedVCPUMovesTest(base.CappedCPUs, PCIMovesTestCase):
             self.assertEqual([1], self.nodes(server))
             self._revert_resize(server)
             self.assertShared(server, 0, 'host1')
-            self.cold_migrate(server)
-            self._confirm_resize(server)
+            self.move_cold(server)
             self.assertShared(server, 1, 'host2')
         with self.row('resize'):
             server = self.boot(self.shared(), host='host1')
@@ -263,8 +256,7 @@ class SharedVCPUMovesTest(base.CappedCPUs, PCIMovesTestCase):
     @testtools.skipUnless(base.LIVE_MIGRATION_IS_STEERED,
                           'this Nova does not steer live migrations')
     def test_live_migration(self):
-        for name in ('host1', 'host2'):
-            self.start_host(name)
+        self.start_two()
         self.fill_shared('host2', 0)
         # Nova by itself would use node 0 all the same.
         self.occupy(self.flavor(vcpus=3, nfv__numa_node_0='1'), 'host2')
@@ -276,8 +268,7 @@ class SharedVCPUMovesTest(base.CappedCPUs, PCIMovesTestCase):
                       'this Nova steers live migrations')
     def test_live_migration_that_cannot_be_steered(self):
         """Nova by itself would use the node whose shared CPUs are full."""
-        for name in ('host1', 'host2'):
-            self.start_host(name)
+        self.start_two()
         server = self.boot(self.shared(), host='host1')
         with self.row('an empty host'):
             self.assertMoveRefused(self.live_migrate, server)
@@ -350,8 +341,7 @@ class ThreadPolicyMoves:
             self.assertEqual('host2', self.host(server))
             self._revert_resize(server)
             self.assertThreads(server, 'host1')
-            self.cold_migrate(server)
-            self._confirm_resize(server)
+            self.move_cold(server)
             self.assertThreads(server, 'host2')
         with self.row('resize'):
             server = self.boot_on_first()

@@ -78,8 +78,7 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
         self.assertEqual((4, 1, places.count('host1')), counted())
 
     def test_moves(self):
-        for name in ('host1', 'host2'):
-            self.start_host(name, switch=None)
+        self.start_two(switch=None)
         server = self.boot(self.strict)
         server = self.live_migrate(server)
         self.assertEqual('ACTIVE', server['status'])

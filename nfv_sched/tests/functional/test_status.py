@@ -235,8 +235,7 @@ class LedgerTest(ResultMixin, test_ledger_service.LedgerTestCase):
 
     def test_all_hosts_missing(self):
         self.publish()
-        self.start_host('host1')
-        self.start_host('host2')
+        self.start_two()
         self.assertResult(
             self.check(), FAILURE, 'Not published: host1, host2.')
 
@@ -253,8 +252,7 @@ class LedgerTest(ResultMixin, test_ledger_service.LedgerTestCase):
         self.assertResult(self.check(), WARNING, 'reads other limits')
 
     def test_leftovers(self):
-        self.start_host('host1')
-        self.start_host('host2')
+        self.start_two()
         self.publish()
         self.allocate(uuids.server, 'host2', ports=1)
         for name in ('host1', 'host2'):
@@ -295,8 +293,7 @@ class LedgerTest(ResultMixin, test_ledger_service.LedgerTestCase):
         self.assertResult(self.check(), WARNING, 'could not be compared')
 
     def test_one_host_fails(self):
-        self.start_host('host1')
-        self.start_host('host2')
+        self.start_two()
         self.publish()
         provider = self.provider('host2')
         self.placement_api.fault = lambda method, path: (

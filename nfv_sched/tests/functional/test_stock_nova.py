@@ -15,14 +15,11 @@ class StockPlacementTest(base.CloudTestCase):
 
     def test_boot_and_moves_ignore_the_switch(self):
         """Every move ends on node 0, the switch is on node 1."""
-        self.start_host('host1', switch=[1])
-        self.start_host('host2', switch=[1])
+        self.start_two(switch=[1])
         server = self.boot(self.flavor(), host='host1')
         self.assertPlaced(server, [0], 'host1')
 
-        self.cold_migrate(server)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [0], 'host2')
+        self.move_cold(server, [0], 'host2')
 
         self.live_migrate(server, 'host1')
         self.assertPlaced(server, [0], 'host1')
@@ -52,8 +49,7 @@ class StockPlacementTest(base.CloudTestCase):
     def test_physical_network_is_honoured_at_boot(self):
         """The lever that the plugin uses is there in stock Nova."""
         self.start_host('host1', physnets={'foo': [0], 'bar': [1]})
-        server = self.boot(self.flavor(), [base.BAR])
-        self.assertPlaced(server, [1])
+        self.assertPlaced(self.boot(self.flavor(), [base.BAR]), [1])
 
 
 class StockTunnelTest(base.CloudTestCase):
@@ -63,8 +59,7 @@ class StockTunnelTest(base.CloudTestCase):
         for name in ('host1', 'host2'):
             self.start_host(name, physnets={'foo': [0], 'bar': [1]},
                             tunnel=[0])
-        server = self.boot(self.flavor(), [base.BAR])
-        self.assertPlaced(server, [1])
+        server = self.assertPlaced(self.boot(self.flavor(), [base.BAR]), [1])
         self.assertMoveRefused(self.cold_migrate, server)
         self.assertPlaced(server, [1])
 
@@ -79,8 +74,7 @@ class StockPCITest(base.PCI, base.CloudTestCase):
         self.start_host('host1', devices={'nics': [1], 'vfs': [0, 0]})
         flavor = self.pci_flavor('nic:1',
                                  hw__pci_numa_affinity_policy='preferred')
-        server = self.boot(flavor)
-        self.assertPlaced(server, [0], devices=[1])
+        self.assertPlaced(self.boot(flavor), [0], devices=[1])
         self.assertNothingLeft()
 
     def test_moves_forget_the_policy_of_the_flavor(self):
@@ -89,9 +83,6 @@ class StockPCITest(base.PCI, base.CloudTestCase):
         self.start_host('host2', devices={'nics': [None, 0], 'vfs': [1] * 3})
         flavor = self.pci_flavor('nic:1',
                                  hw__pci_numa_affinity_policy='required')
-        server = self.boot(flavor)
-        self.assertPlaced(server, [1], 'host1', [1])
+        server = self.assertPlaced(self.boot(flavor), [1], 'host1', [1])
         # The scheduler counts on the device of node 0.
-        self.cold_migrate(server)
-        self._confirm_resize(server)
-        self.assertPlaced(server, [1], 'host2', [None])
+        self.move_cold(server, [1], 'host2', [None])

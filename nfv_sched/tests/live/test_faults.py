@@ -6,6 +6,7 @@ overrun, and servers can be created again afterwards without a restart of
 ``nova-scheduler`` or ``nfv-sched-ledger``.  Each test leaves the bed whole.
 """
 
+from collections.abc import Mapping
 from concurrent import futures
 import contextlib
 import itertools
@@ -16,7 +17,9 @@ from openstack import exceptions
 from oslo_utils import timeutils
 
 from nfv_sched.tests.live import base
+from nfv_sched.tests.live.bed import cloud
 from nfv_sched.tests.live.bed import configuration
+from nfv_sched.tests.live.bed import services
 
 # Seconds.
 _RECOVERY = 120
@@ -94,14 +97,16 @@ class FaultTestCase(base.LiveTestCase):
                 lambda _: self.request(self.strict, networks=self.networks()),
                 range(count)))
 
-    def all_settled(self, servers):
+    def all_settled(self, servers, more_statuses=(), tasks=True):
+        """Wait until all are there; without tasks, until they are at rest."""
         ids = {server.id for server in servers}
 
         def done():
             shown = [server for server in self.admin.compute.servers(
                 all_projects=True) if server.id in ids]
             return shown if len(shown) == len(ids) and all(
-                server.status in ('ACTIVE', 'ERROR')
+                server.status in ('ACTIVE', 'ERROR', *more_statuses)
+                and (tasks or server.task_state is None)
                 for server in shown) else None
 
         return self.wait_until(done, _SETTLED, f'{len(ids)} guests are there')
@@ -130,6 +135,13 @@ class FaultTestCase(base.LiveTestCase):
         self.assertEqual(
             sum(used.values()),
             sum(self.allocated(server.id, base.PORTS) for server in servers))
+        for host in () if doubled else (base.LEFT, base.RIGHT):
+            node, = self.switch_nodes(host)
+            self.wait_until(lambda: self.pinned_cpus(host) == sum(
+                self.allocated(
+                    server.id, f'CUSTOM_NFV_NODE{node}_PCPU', host)
+                for server in active if server.compute_host == host),
+                60, f'as much of node {node} of {host} is allocated as pinned')
         return active
 
     def assert_works(self):
@@ -225,10 +237,15 @@ class ComputeTest(FaultTestCase):
 
 
 class BurstTest(FaultTestCase):
-    """A service is restarted while 24 guests are created, for 12 slots."""
+    """Something happens while 24 guests are created, for 12 slots."""
 
     slots = 3  # of each host
     count = 24
+    #: Host -> NUMA nodes from which its switch has just moved.
+    left_behind: Mapping[str, set[int]] = {}
+
+    def switch_nodes(self, host: str) -> set[int]:
+        return super().switch_nodes(host) | self.left_behind.get(host, set())
 
     def ask(self) -> None:
         """Ask for a guest of an API that may not be able to answer."""
@@ -283,19 +300,22 @@ class BurstTest(FaultTestCase):
 
         self.wait_until(done, 60, 'all slots are given back')
 
-    def restarted(self, name: str) -> None:
-        """Restart a service in the middle of a burst.
+    def restart(self, *names: str) -> None:
+        for name in names:
+            self.bed.services[name].stop()
+            self.bed.services[name].run()
+
+    def disturbed(self, disturb, *args) -> None:
+        """Do something in the middle of a burst.
 
         Slots are given back in the end, and can all be taken again.
         """
         self.limit_each(self.slots)
-        service = self.bed.services[name]
         with futures.ThreadPoolExecutor(self.count + 1) as pool:
             asked = [pool.submit(self.ask) for _ in range(self.count)]
             self.wait_until(lambda: any(self.used(base.PORTS).values()), 60,
                             'a guest has been scheduled')
-            service.stop()
-            service.run()
+            disturb(*args)
             for future in asked:
                 future.result()
         self.bed.wait_for_listeners()
@@ -305,6 +325,7 @@ class BurstTest(FaultTestCase):
         self.assertTrue(servers)
         self.assert_kept(servers, doubled=True)
         self.delete(*servers)
+        self.left_behind = {}
         self.wait_for_slots()
         again = self.all_settled(self.burst(self.count))
         self.assertEqual(self.slots * len(self.hosts),
@@ -312,14 +333,46 @@ class BurstTest(FaultTestCase):
         self.delete(*again)
         self.assert_works()
 
+    def test_schedulers(self):
+        self.disturbed(
+            self.restart, *[each.name for each in self.bed.schedulers])
+
+    def test_ledger(self):
+        self.disturbed(self.restart, 'nfv-sched-ledger')
+
+    def test_second_ledger(self):
+        second = services.ledger(self.bed.layout, self.hosts, '-2')
+        self.addCleanup(second.kill)
+        self.disturbed(second.run)
+
+    def test_switch_moves(self):
+        """To another NUMA node; guests that came before stay on the first."""
+        # As nova-compute of this host reads it.
+        description = (
+            self.bed.layout.state / 'nova' / base.LEFT / 'cloud.yaml')
+        text, hosts = description.read_text(), self.bed.hosts
+
+        def describe(new_text: str) -> None:
+            description.write_text(new_text)
+            self.restart(f'nova-{base.LEFT}')
+
+        def move():
+            self.left_behind = {base.LEFT: self.switch_nodes(base.LEFT)}
+            describe(text.replace('vswitch: [0]', 'vswitch: [1]', 1))
+            self.bed.hosts = cloud.load(description)
+
+        self.addCleanup(setattr, self.bed, 'hosts', hosts)
+        self.addCleanup(describe, text)
+        self.disturbed(move)
+
     def test_broker(self):
-        self.restarted('rabbitmq')
+        self.disturbed(self.restart, 'rabbitmq')
 
     def test_database(self):
-        self.restarted('mariadb')
+        self.disturbed(self.restart, 'mariadb')
 
     def test_placement(self):
-        self.restarted('placement')
+        self.disturbed(self.restart, 'placement')
 
 
 class RacingMovesTest(FaultTestCase):
@@ -349,19 +402,6 @@ class RacingMovesTest(FaultTestCase):
             new = [future.result() for future in asked]
         return [*movers, *new]
 
-    def at_rest(self, servers, statuses) -> list:
-        """Wait until no guest moves, and none is being created."""
-        ids = {server.id for server in servers}
-
-        def done():
-            shown = [server for server in self.admin.compute.servers(
-                all_projects=True) if server.id in ids]
-            return shown if len(shown) == len(ids) and all(
-                server.status in statuses and server.task_state is None
-                for server in shown) else None
-
-        return self.wait_until(done, _SETTLED, 'nothing moves any more')
-
     def assert_exact(self, servers, movers: int) -> None:
         """Assert that no guest and no slot is lost; the movers come first."""
         self.wait_until(
@@ -383,12 +423,12 @@ class RacingMovesTest(FaultTestCase):
                     server, block_migration='auto')
 
         servers = self.race(move)
-        self.at_rest(servers, ('ACTIVE', 'ERROR'))
+        self.all_settled(servers, tasks=False)
         self.assert_exact(servers, 2 * len(self.hosts))
 
     def test_cold_migrations(self):
         servers = self.race(self.admin.compute.migrate_server)
-        shown = self.at_rest(servers, ('ACTIVE', 'ERROR', 'VERIFY_RESIZE'))
+        shown = self.all_settled(servers, ['VERIFY_RESIZE'], tasks=False)
         confirmed = itertools.cycle((True, False))
         for server in shown:
             if server.status == 'VERIFY_RESIZE':
@@ -396,5 +436,5 @@ class RacingMovesTest(FaultTestCase):
                     self.admin.compute.confirm_server_resize(server)
                 else:
                     self.admin.compute.revert_server_resize(server)
-        self.at_rest(servers, ('ACTIVE', 'ERROR'))
+        self.all_settled(servers, tasks=False)
         self.assert_exact(servers, 2 * len(self.hosts))

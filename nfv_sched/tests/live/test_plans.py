@@ -2,14 +2,11 @@
 """Plans are carried out on the cloud, and what they are for is then so."""
 
 from concurrent import futures
-import subprocess
 import time
 
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live import test_faults
 from nfv_sched.tests.live import test_tools
-
-_CLIENT = 120  # seconds
 
 
 class RebalanceTest(test_tools.ToolsTestCase):
@@ -68,12 +65,7 @@ class RebalanceTest(test_tools.ToolsTestCase):
             moves[move['kind']].append(move['service_id'])
         self.assertIn(network.id, moves['dhcp'])
         self.assertEqual([router.id], moves['router'])
-        done = subprocess.run(
-            self.command('agent', 'rebalance', '--save',
-                         str(self.directory / 'plan.json'), '--run', '--yes'),
-            env=self.bed.layout.account(), timeout=_CLIENT, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.assertEqual(0, done.returncode, done.stdout)
+        self.carry_out('agent', 'rebalance')
         self.assertEqual(
             [], list(client.agent_hosted_routers(self.agents['L3 agent'])))
         self.assertNotIn(network.id, [
@@ -106,18 +98,6 @@ class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
             microversion=base.MICROVERSION)
         return answer.status_code == 200
 
-    def evacuate(self, *hosts):
-        """Evacuate by plan; return for how many seconds that ran."""
-        began = time.monotonic()
-        done = subprocess.run(
-            self.command('host', 'evacuate', *hosts, '--save',
-                         str(self.directory / f'{hosts[0]}.json'), '--run',
-                         '--yes'),
-            env=self.bed.layout.account(), timeout=_CLIENT, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.assertEqual(0, done.returncode, done.stdout)
-        return time.monotonic() - began
-
     def assert_evacuated(self, servers, *lost):
         for server in map(self.show, servers):
             # Since 2.95 of the API, by which some are evacuated at once, they
@@ -132,7 +112,9 @@ class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
             self.request(self.strict, host=host)
             for host in (base.LEFT, base.RIGHT) for _ in range(3)])
         self.lose(base.LEFT, base.RIGHT)
-        seconds = self.evacuate(base.LEFT, base.RIGHT)
+        began = time.monotonic()
+        self.carry_out('host', 'evacuate', base.LEFT, base.RIGHT)
+        seconds = time.monotonic() - began
         self.assert_evacuated(servers, base.LEFT, base.RIGHT)
         for host in (base.LEFT, base.RIGHT):
             self.recover(host)
@@ -151,5 +133,5 @@ class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
                    for server in servers)
         print(f'evacuations of {len(servers)}: by plan {seconds:.0f} s; '
               f'at once {at_once:.0f} s, {left} not moved')
-        self.evacuate(*lost)
+        self.carry_out('host', 'evacuate', *lost)
         self.assert_evacuated(servers, *lost)

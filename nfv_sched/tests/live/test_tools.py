@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import uuid
 
 import fixtures
 
@@ -48,6 +49,15 @@ class ToolsTestCase(base.LiveTestCase):
         self.assertIn(done.returncode, codes, done.stdout + done.stderr)
         self.assertNotIn('Warning', done.stderr)
         return done.stdout
+
+    def carry_out(self, *args):
+        """Plan, and carry that out with the account of an administrator."""
+        done = subprocess.run(
+            self.command(*args, '--save', str(
+                self.directory / f'{uuid.uuid4()}.json'), '--run', '--yes'),
+            env=self.bed.layout.account(), timeout=_COMMAND, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(0, done.returncode, done.stdout)
 
     def document(self, *args, **kwargs):
         return json.loads(self.run_command(*args, '-f', 'json', **kwargs))

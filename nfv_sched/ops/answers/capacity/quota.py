@@ -6,9 +6,6 @@ Nova's databases and Keystone.
 """
 
 from collections.abc import Callable, Collection, Mapping
-import contextlib
-
-from openstack import connection as sdk_connection
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.capacity import document
@@ -75,19 +72,15 @@ def from_nova(project: str) -> OfFlavor:
     return of_flavor
 
 
-def keystone() -> contextlib.AbstractContextManager[sdk_connection.Connection]:
-    """Connect to Keystone; raise QuotaError if the account fails."""
-    return nova_account.connection('identity', 'Keystone', QuotaError)
-
-
-def project_id(connection: sdk_connection.Connection, name: str) -> str:
+def project_id(name: str) -> str:
     """Return the ID of a project, as Keystone knows it.
 
     :param name: its ID, or its name if no other project has it
     :raises NotInCloudError: if no project or several match
     :raises QuotaError: if Keystone cannot be read
     """
-    with nova_account.reading(connection, 'Keystone', QuotaError):
+    with nova_account.reading(
+            'identity', 'Keystone', QuotaError) as connection:
         projects = list(connection.identity.projects())
         matches: Collection[str] = [
             project.id for project in projects if project.id == name] or [

@@ -107,6 +107,9 @@ class DrainServer:
     vfs_detached: int | None = None
     #: what is copied; null without a migration
     copied: values.CopiedData | None = None
+    #: number of the only NUMA node of the destination for it, if it need not
+    #: wait for moves to other nodes there; null otherwise
+    only_node: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +272,9 @@ class DefragMove:
     vfs_detached: int | None = None
     #: what is copied; null without a migration
     copied: values.CopiedData | None = None
+    #: number of the only NUMA node of the destination for it, if it need not
+    #: wait for moves to other nodes there; null otherwise
+    only_node: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -411,5 +417,6 @@ def moves_of(plan: Drain | Evacuation | DrainRound | Defrag | Rearrangement,
             number=each.move or 0, kind=each.how, id=each.server_id,
             name=each.server, source=each.source,
             destination=each.destination or '', related=each.related,
-            vfs_detached=each.vfs_detached, copied=each.copied)
+            vfs_detached=each.vfs_detached, copied=each.copied,
+            only_node=each.only_node)
         for each in rows if each.how is not None])

@@ -166,7 +166,6 @@ def _possible_moves(
 
 def _with_relaxations(plan: _P, cloud: snapshot.Cloud,
                       search: '_DrainSearch') -> _P:
-    """Say which policies keep servers that stay after a plan."""
     return dataclasses.replace(plan, servers=tuple([
         server if server.how or server.obstacle else dataclasses.replace(
             server, relaxations=refusals.relaxations(
@@ -175,21 +174,13 @@ def _with_relaxations(plan: _P, cloud: snapshot.Cloud,
         for server in plan.servers]))
 
 
-def _row(positions: arrangements.Positions, uuid: str, source: str,
+def _row(positions: arrangements.Positions, uuid: str,
          move: values.Move | None = None,
          **fields: ty.Any) -> document.DrainServer:
     """Return a server, which stays on its host without a move."""
-    server = positions.servers[uuid]
-    destination = move and move.destination or None
     return document.DrainServer(**{
-        'move': None, 'server': server.name, 'server_id': uuid,
-        'flavor': server.flavor.name, 'flavor_id': server.flavor.id or None,
-        'how': move and move.kind, 'source': source,
-        'source_id': positions.host_id(source), 'destination': destination,
-        'destination_id': positions.host_id(destination), 'obstacle': None,
-        'lacks': (), 'related': move.related if move else (),
-        'vfs_detached': move.vfs_detached if move else 0,
-        'copied': move and move.copied, **fields})
+        'move': None, 'obstacle': None, 'lacks': (),
+        **move_search.facts(positions, uuid, move), **fields})
 
 
 def _with_room(plan: document.Drain, cloud: snapshot.Cloud,
@@ -220,10 +211,9 @@ def _with_room(plan: document.Drain, cloud: snapshot.Cloud,
             failed += reasons
             if moves:
                 cloud = after
-                added += [_row(positions, move.id, move.source, move,
-                               **{'obstacle': obstacle} if move.id == uuid
-                               else {'makes_room_for': uuid})
-                          for move in moves]
+                added += [_row(positions, move.id, move, **{
+                    'obstacle': obstacle} if move.id == uuid else {
+                        'makes_room_for': uuid}) for move in moves]
                 break
     arrived = {each.server_id for each in added}
     staying = [server for server in plan.staying
@@ -259,9 +249,8 @@ def _with_shelving(
         # becomes of the rest.
         cloud, failure = trial.run(cloud, positions, [move])
         if failure is None:
-            shelved.append(_row(
-                positions, uuid, plan.host, move, obstacle=server.obstacle,
-                lacks=server.lacks))
+            shelved.append(_row(positions, uuid, move, lacks=server.lacks,
+                                obstacle=server.obstacle))
         else:
             failed.append(f'to shelve {move.name}: {failure.reason}')
             staying.append(server)
@@ -515,10 +504,8 @@ class _DrainSearch:
 
     def _move(self, uuid: str, name: str) -> values.Move:
         return trial.move_of(
-            self.positions, uuid, self._source(uuid), name, self.kinds[uuid])
-
-    def _source(self, uuid: str) -> str:
-        return ty.cast(str, self.positions.servers[uuid].host)
+            self.positions, uuid, self.positions.servers[uuid].host or '',
+            name, self.kinds[uuid])
 
     def _choose(self, few: Mapping[str, Sequence[str]],
                 until: float) -> tuple[Mapping[str, frozenset[str]], bool]:
@@ -625,14 +612,13 @@ class _DrainSearch:
         positions = self.positions
         moved = {move.id for move in moves}
         for move in moves:
-            yield _row(positions, move.id, move.source, move,
+            yield _row(positions, move.id, move,
                        obstacle=self._reasons[move.id])
         for uuid in self._uuids:
             if uuid in moved:
                 continue
             if uuid not in self.kinds:
-                yield _row(positions, uuid, self._source(uuid),
-                           obstacle=self._reasons[uuid])
+                yield _row(positions, uuid, obstacle=self._reasons[uuid])
                 continue
             lacks = refusals.lacks(
                 positions, uuid, self.closed,
@@ -642,4 +628,4 @@ class _DrainSearch:
                  if (refused, kind) == (uuid, self.kinds[uuid])},
                 {name: text for (moved_uuid, name), text
                  in self._failed.items() if moved_uuid == uuid})
-            yield _row(positions, uuid, self._source(uuid), lacks=lacks)
+            yield _row(positions, uuid, lacks=lacks)

@@ -111,9 +111,7 @@ class FailoverAnalysis:
             own = [uuid for uuid in guests
                    if positions.servers[uuid].host == name]
             stranded = []
-            for uuid in own:
-                if uuid not in reasons:
-                    continue
+            for uuid in filter(reasons.__contains__, own):
                 server, obstacle = positions.servers[uuid], reasons[uuid]
                 stranded.append(document.StrandedServer(
                     server=server.name, server_id=uuid,

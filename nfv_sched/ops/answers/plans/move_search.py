@@ -34,6 +34,23 @@ _Arrival = tuple[arrangements.Guest, program.Option]
 _Result = ty.TypeVar('_Result')
 
 
+def facts(positions: arrangements.Positions, uuid: str,
+          move: values.Move | None) -> dict[str, ty.Any]:
+    """Return what rows of all plans have; without a move the server stays."""
+    server = positions.servers[uuid]
+    source = move.source if move else server.host
+    destination = move and move.destination or None
+    return {
+        'server': server.name, 'server_id': uuid,
+        'flavor': server.flavor.name, 'flavor_id': server.flavor.id or None,
+        'how': move and move.kind, 'source': source,
+        'source_id': positions.host_id(source), 'destination': destination,
+        'destination_id': positions.host_id(destination),
+        'related': move.related if move else (),
+        'vfs_detached': move.vfs_detached if move else 0,
+        'copied': move and move.copied, 'only_node': move and move.only_node}
+
+
 class HostCounts:
     """A figure of each host, as the number of new servers that fit it.
 
@@ -206,15 +223,9 @@ class MoveSearch:
             ) -> document.DefragMove:
         server = self.positions.servers[move.id]
         return document.DefragMove(
-            move=number, server=move.name, server_id=move.id,
-            flavor=server.flavor.name, flavor_id=server.flavor.id or None,
-            memory_mib=server.flavor.memory, how=ty.cast(ty.Any, move.kind),
-            paused=server.state == movable.PAUSED, source=move.source,
-            source_id=self.positions.host_id(move.source),
-            destination=move.destination,
-            destination_id=self.positions.of_name[move.destination].uuid,
-            gains=tuple(gains), related=move.related,
-            vfs_detached=move.vfs_detached, copied=move.copied)
+            move=number, memory_mib=server.flavor.memory,
+            paused=server.state == movable.PAUSED, gains=tuple(gains),
+            **facts(self.positions, move.id, move))
 
 
 class _Order:

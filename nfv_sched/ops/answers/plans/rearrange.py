@@ -65,7 +65,6 @@ def goal(positions: arrangements.Positions, options: document.RearrangeOptions,
 
 def options_again(plan: document.Rearrangement,
                   cloud: snapshot.Cloud) -> document.RearrangeOptions:
-    """Return the options for what is left of a plan in a cloud."""
     options = plan.options
     if options.hosts is None:
         return options

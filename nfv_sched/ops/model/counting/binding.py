@@ -57,7 +57,6 @@ class _Trial(ty.NamedTuple):
 
 
 def _fits(case: _Case, trials: Iterable[_Trial] = ()) -> bool:
-    """Return whether the server fits once the trials are lifted."""
     for trial in trials:
         case = trial.without(case)
     return host_count.place(case) is not None

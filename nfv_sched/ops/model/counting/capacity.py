@@ -120,7 +120,6 @@ class FlavorCapacity:
 
     @property
     def placement(self) -> int:
-        """The number of servers that Placement would grant."""
         return sum(host.placement_grants for host in self.hosts.values())
 
     @property
@@ -287,7 +286,6 @@ class Counting:
     def capacity(self, flavor: snapshot.Flavor,
                  hosts: Collection[str] | None = None,
                  image: Mapping[str, str] | None = None) -> FlavorCapacity:
-        """Count the servers of a flavor on hosts of these names; None: all."""
         chosen = self.hosts(hosts)
         ports = self._ports_of(flavor)
         try:
@@ -577,7 +575,6 @@ class CountedGuest:
             if several else [*outside, *inside]), counted
 
     def to_grow(self, host: CountedHost) -> tuple[HostLimit, ...]:
-        """Return bindings.to_grow for a host, and its lacks in Placement."""
         granted = self.grants.lacks(
             host.root, self.grants.for_host(host.root), 0)
         if self._refusals_beside({host: 0})[host.name] or any(

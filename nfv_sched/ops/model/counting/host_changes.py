@@ -152,5 +152,4 @@ class Position:
 
 def of_host(host: capacity.CountedHost,
             model: placement.Placement) -> Position:
-    """Return a host without changes; ``model`` has its providers."""
     return Position(host=host, room=host.room, used=model.copy(host.root))

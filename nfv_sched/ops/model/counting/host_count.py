@@ -62,19 +62,20 @@ class GuestRequest:
                     not request.physnets.isdisjoint(host.labels))
 
     @property
-    def single(self) -> bool:
-        """Whether each host NUMA cell can be counted by itself.
+    def has_one_cell(self) -> bool:
+        """Whether a claim looks at nothing but the NUMA cell that it takes."""
+        guest = self.request.guest
+        return guest is not None and len(guest.cells) == 1 and not (
+            guest.any_pages or self.request.demands)
 
-        Not if a claim may fail while another NUMA cell has enough: with
-        isolated vCPUs Nova cannot always record the CPU of isolated emulator
-        threads.
-        """
-        guest, request = self.request.guest, self.request
-        return (guest is not None and len(guest.cells) == 1
-                and not (guest.reserved and guest.isolates)
-                and not (guest.any_pages or request.demands)
-                and (self.terms is None or not (
-                    self.terms.rules or self.terms.refusing)))
+    @property
+    def single(self) -> bool:
+        """Whether each host NUMA cell can be counted by itself."""
+        guest, terms = self.request.guest, self.terms
+        # With isolated vCPUs Nova cannot always record the CPU of isolated
+        # emulator threads: a claim may fail while another cell has enough.
+        return (self.has_one_cell and not (guest.reserved and guest.isolates)
+                and (terms is None or not (terms.rules or terms.refusing)))
 
 
 class Case(ty.NamedTuple):
@@ -280,7 +281,6 @@ class Counter:
 
     def count(self, room: FreeResources, ratios: fit.Ratios,
               limit: int) -> Count:
-        """Count the servers that fit on a host, at most ``limit``."""
         guest_request, request = self.wanted, self.wanted.request
         if request.error is not None:
             return Count(0, False, room)

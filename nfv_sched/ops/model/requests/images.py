@@ -5,7 +5,6 @@ Images are not part of a snapshot: a cloud has many, and few are asked for.
 """
 
 from collections.abc import Mapping
-import contextlib
 import typing as ty
 import urllib.parse
 
@@ -21,13 +20,7 @@ _PATH = '/images'
 _PAGE = 1000
 
 
-def connection(
-) -> contextlib.AbstractContextManager[sdk_connection.Connection]:
-    return nova_account.connection('image', 'Glance', errors.CloudUnreadError)
-
-
-def properties(connection: sdk_connection.Connection,
-               name: str) -> dict[str, str]:
+def properties(name: str) -> dict[str, str]:
     """Return the properties of an image that Nova knows.
 
     :param name: its ID, or its name if no other image has it
@@ -35,7 +28,7 @@ def properties(connection: sdk_connection.Connection,
     :raises CloudUnreadError: if Glance cannot be read
     """
     with nova_account.reading(
-            connection, 'the image API', errors.CloudUnreadError):
+            'image', 'the image API', errors.CloudUnreadError) as connection:
         image = _find(connection, name)
     texts = {key: value for key, value in image.items()
              if isinstance(value, str)}

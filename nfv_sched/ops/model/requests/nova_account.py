@@ -19,10 +19,13 @@ _ERRORS = (ks_exceptions.ClientException, sdk_exceptions.SDKException, OSError)
 
 
 @contextlib.contextmanager
-def connection(service_type: str, name: str, error: type[Exception],
-               ) -> Iterator[sdk_connection.Connection]:
-    """Connect to a service in this context; may raise ``error``."""
-    conf = database.CONF
+def reading(service_type: str, name: str, error: type[Exception],
+            ) -> Iterator[sdk_connection.Connection]:
+    """Connect to a service, and limit the size and time of what is read.
+
+    :param error: raised if the account cannot be used, or the service not read
+    """
+    conf, why = database.CONF, f'no connection to {name}'
     with contextlib.ExitStack() as stack:
         try:
             session = ks_loading.load_session_from_conf_options(
@@ -31,25 +34,11 @@ def connection(service_type: str, name: str, error: type[Exception],
             stack.callback(session.session.close)
             connected = sdk_connection.Connection(
                 session=session, oslo_conf=conf, service_types={service_type})
+            why = f'{name} cannot be read'
+            with http_limits.limited(session):
+                yield connected
+        except http_limits.MALFORMED as exc:
+            raise error(f'{why}: malformed answer: '
+                        f'{exc.__class__.__name__}: {exc}') from exc
         except _ERRORS as exc:
-            raise error(f'no connection to {name}: '
-                        f'{http_limits.reason(exc)}') from exc
-        yield connected
-
-
-@contextlib.contextmanager
-def reading(connection: sdk_connection.Connection, name: str,
-            error: type[Exception]) -> Iterator[None]:
-    """Limit the size and time of what is read within this context.
-
-    :param error: raised if it cannot be read
-    """
-    try:
-        with http_limits.limited(connection.session):
-            yield
-    except http_limits.MALFORMED as exc:
-        raise error(f'{name} cannot be read: malformed answer: '
-                    f'{exc.__class__.__name__}: {exc}') from exc
-    except _ERRORS as exc:
-        raise error(
-            f'{name} cannot be read: {http_limits.reason(exc)}') from exc
+            raise error(f'{why}: {http_limits.reason(exc)}') from exc

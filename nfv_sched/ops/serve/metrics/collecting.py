@@ -54,7 +54,7 @@ class Collection:
         self.collector = rendering.Collector(time.time)
         self.registry = prometheus_client.CollectorRegistry()
         self.registry.register(self.collector)
-        self._late_failures: Callable[
+        self.late_failures: Callable[
             [], Mapping[tuple[str, str], int]] = dict
         if parsed_args.source is not None:
             self._read = lambda: source.load(
@@ -62,7 +62,7 @@ class Collection:
         else:
             self._read = source.reader(base.configuration(parsed_args))
             from nfv_sched.nova import records
-            self._late_failures = records.late_failures
+            self.late_failures = records.late_failures
             if ledger := source.option('ledger_metrics'):
                 self.registry.register(_LedgerFile(ledger))
             if self._journal is None:
@@ -92,7 +92,13 @@ class Collection:
         missing = self._count_refusals()
         cloud = self._read()
         self._publish(cloud)
-        families = self._families(cloud)
+        late: Mapping[tuple[str, str], int] = {}
+        try:
+            late = self.late_failures()
+        except Exception as exc:  # of the API database
+            missing.append('Late failures and retries are not known: '
+                           f'{source.database_error(exc)}')
+        families = self._families(cloud, late)
         missing += map(str, cloud.missing)
         self.collector.collected = rendering.Collected(
             families, rendering.seconds(cloud.taken),
@@ -161,7 +167,8 @@ class Collection:
         self.collector.tally = copy.deepcopy(tally)
         return list(content.unread)
 
-    def _families(self, cloud: snapshot.Cloud) -> list[ty.Any]:
+    def _families(self, cloud: snapshot.Cloud,
+                  late: Mapping[tuple[str, str], int]) -> list[ty.Any]:
         # Importing Nova takes seconds, in which the listener is to answer.
         from nfv_sched.ops.answers.audit import all_checks
         from nfv_sched.ops.answers.audit import hosts
@@ -183,7 +190,7 @@ class Collection:
                     host.name for host in cloud.hosts)), update=update).hosts
         return rendering.families(
             cloud, view.views(cloud), counted,
-            late=self._late_failures().items(),
+            late=late.items(),
             findings=(all_checks.findings(cloud) if hosts.names_unread(cloud)
                       else None),
             rebalance=levelling.plans(cloud, room=view.free_ports(cloud)),

@@ -117,12 +117,12 @@ def _nova_service(layout: bed_layout.Layout, name: str, command: list[str],
         ready=lambda: _reports(layout, binary, host))
 
 
-def ledger(layout: bed_layout.Layout,
-           hosts: Iterable[str]) -> processes.Service:
+def ledger(layout: bed_layout.Layout, hosts: Iterable[str],
+           more: str = '') -> processes.Service:
     """nfv-sched-ledger, ready when all hosts are published."""
     names = [f'{host}_nfv_ledger' for host in hosts]
     return processes.Service(
-        'nfv-sched-ledger',
+        f'nfv-sched-ledger{more}',
         [sys.executable, '-m', 'nfv_sched.cmd.ledger', '--config-file',
          str(layout.etc / 'nova' / f'{configuration.SCHEDULERS[0]}.conf')],
         layout.environment(), layout.directory,

@@ -9,7 +9,7 @@ import fixtures
 from nfv_sched.journal import entry
 from nfv_sched.ops.answers.explain import explanation
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.model.requests import images
+from nfv_sched.ops.model.requests import nova_account
 from nfv_sched.tests.unit.journal import test_entry
 from nfv_sched.tests.unit.ops.cloud import nova_api
 from nfv_sched.tests.unit.ops.commands import test_journal
@@ -109,7 +109,7 @@ class ImageTest(test_simulate.SimulateTestCase):
         self.useFixture(fixtures.MockPatchObject(
             source, 'reader', lambda arguments: lambda: cloud))
         self.useFixture(fixtures.MockPatchObject(
-            images, 'connection', self.api.connect))
+            nova_account, 'reading', lambda *_args: self.api.connect()))
 
     def explain(self, name):
         return self.run_command(

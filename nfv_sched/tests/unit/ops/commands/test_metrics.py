@@ -13,12 +13,14 @@ import subprocess
 import sys
 import threading
 import time
+from unittest import mock
 import urllib.error
 import urllib.parse
 import urllib.request
 
 import bcrypt
 import fixtures
+from oslo_db import exception as db_exception
 from prometheus_client import parser
 
 from nfv_sched.ops.answers.audit import values as audit_values
@@ -89,9 +91,27 @@ class TextFileTest(MetricsTestCase):
         self.assertNotIn('hunter2', log.output)
         self.assertLess(len(log.output), 5000)
 
+    def collection(self):
+        return collecting.Collection(argparse.Namespace(
+            source=self.cloud, config_file=[], journal=None, flavors=[],
+            failover=False))
+
+    def test_no_late_failures(self):
+        """Nova's API database fails after the cloud was read."""
+        collection = self.collection()
+        with mock.patch.object(
+                collection, 'late_failures',
+                side_effect=db_exception.DBConnectionError()):
+            missing, = set(collection.collect()) - {str(CLOUD.missing[0])}
+        self.assertIn('Late failures and retries are not known: ' + (
+            "Nova's API database does not answer"), missing)
+        found = figures(collection.render('')[1].decode())
+        self.assertEqual(2, found['nfv_sched_snapshot_missing',])
+        self.assertIn(('nfv_sched_imbalance', 'router'), found)
+        self.assertNotIn(('nfv_sched_late_failures', 'claim'), found)
+
     def test_accept(self):
-        collection = collecting.Collection(argparse.Namespace(
-            source=self.cloud, config_file=[], journal=None))
+        collection = self.collection()
         for version in ('1.0.0', '0', 'x', '1.x', '2.\r\n x', '9' * 5000, ''):
             for name in ('application/openmetrics-text', 'text/plain'):
                 content_type, _text = collection.render(

@@ -185,6 +185,17 @@ class PlanRunTest(PlanRunTestCase):
         self.assertEqual('enabled', self.nova.services[0]['status'])
         self.assertIn('3/3 c: live migration from one to two: done\n', out)
 
+    def test_nodes(self):
+        """Moves to NUMA nodes of one host, each of which has no other."""
+        for nodes, most in (((0, 1), 2), ((1, 1), 1), ((0, None), 1)):
+            document = migrating_nova.document('a live two', 'b live two')
+            for server, node in zip(document['servers'], nodes):
+                server['only_node'] = node
+            self.path = self.in_folder(f'{nodes}.json')
+            self.start(document)
+            self.carry_out()
+            self.assertEqual(most, self.nova.most, nodes)
+
     def test_some_servers(self):
         """The host stays open if only some of its servers are to leave."""
         self.plan('a live two', others=3)

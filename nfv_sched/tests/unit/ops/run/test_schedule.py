@@ -11,13 +11,14 @@ from nfv_sched.tests import base
 
 HOSTS = st.sampled_from(('one', 'two', 'three', 'four'))
 MOVES = st.lists(st.builds(
-    lambda kind, name, source, destination, seconds, related: values.Move(
-        kind=kind, id=name, name=name, source=source, destination=destination,
-        related=tuple(related), copied=None if kind == 'shelve' else
-        values.CopiedData(memory_mib=7 * seconds, disk_mib=3 * seconds)),
+    lambda kind, name, seconds, related, **fields: values.Move(
+        kind=kind, id=name, name=name, related=tuple(related), copied=None
+        if kind == 'shelve' else values.CopiedData(
+            memory_mib=7 * seconds, disk_mib=3 * seconds), **fields),
     st.sampled_from(('live', 'live', 'cold', 'shelve')),
-    st.sampled_from('abcdefgh'), HOSTS, HOSTS, st.integers(1, 40),
-    st.lists(st.sampled_from('abcdefgh'), max_size=2)), max_size=9)
+    st.sampled_from('abcdefgh'), st.integers(1, 40),
+    st.lists(st.sampled_from('abcdefgh'), max_size=2), source=HOSTS,
+    destination=HOSTS, only_node=st.sampled_from((None, 0, 1))), max_size=9)
 
 
 def simulated(moves, parallel):

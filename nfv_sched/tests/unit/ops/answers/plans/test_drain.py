@@ -10,8 +10,10 @@ from nfv_sched.ops.answers.plans import drain
 from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.answers.plans import rendering
 from nfv_sched.ops.cloud import snapshot
+from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model import trial
+from nfv_sched.ops.simulator import start
 from nfv_sched.tests.unit.ops.answers.plans import running
 from nfv_sched.tests.unit.ops.answers.plans import test_move_search
 
@@ -94,6 +96,29 @@ class DrainTest(running.RunningTestCase):
             found[name] == 'three' for name in ('a', 'b', 'd')))
         self.assertEqual({None, 'three'}, set(found.values()))
         self.assertTrue(self.found.exact)
+
+    def test_only_node(self):
+        """That of the switch, unless more than that node may matter."""
+        strict, options = 'nfv:vswitch_numa_affinity: strict', 'options:\n'
+        pages = '\n      hw:mem_page_size: any'
+        vf = "\n      pci_passthrough:alias: 'nic:1'"
+        for what, more, server, kind, node in (
+                (strict, '', 'strict', 'live', 0),
+                (strict, '\n    disk: 1', 'strict', 'cold', 0),
+                (strict, '\n    disk: 1', 'strict', 'live', None),
+                (strict, pages, 'strict', 'cold', None),
+                (strict, vf, 'strict', 'evacuate', None),
+                (options, '  nfv_sched: {strict_enforcement: predicted}\n',
+                 'strict', 'cold', None),
+                (strict, '', 'strict together', 'cold', None),
+                (strict, '', 'prefer', 'cold', None)):
+            cloud = self.running(
+                'a {} one {}'.format(*server.partition(' ')[::2]),
+                head=running.HEAD.replace(what, what + more))
+            with start.started(cloud) as state:
+                self.assertEqual(node, trial.move_of(
+                    arrangements.Positions(cloud, state),
+                    cloud.servers[0].uuid, 'one', 'two', kind).only_node)
 
     def shelve(self, *servers, **changes):
         return self.plan(*servers, options={'shelve': True}, **changes)
