@@ -6,7 +6,7 @@ immutable value (:class:`Arrangement`), so that plans can be tried and dropped.
 Plans made with it are checked in the simulator before they are shown.
 """
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 import dataclasses
 import types
 import typing as ty
@@ -250,13 +250,13 @@ class Positions:
     def degrees_of(self,
                    simulated: servers.SimulatedServer) -> Mapping[str, float]:
         """Return how far each policy is kept where the simulator has it."""
-        counted = self.guest(simulated.uuid).counted
+        guest = self.guest(simulated.uuid)
         if simulated.host is None:
             return _NOTHING
-        counted_host = self.hosts[simulated.host.name]
-        terms = counted.guest_request.terms
-        host = counted_host.room.host
-        if terms is None or host is None:
+        name = simulated.host.name
+        terms = guest.counted.guest_request.terms
+        host = self.hosts[name].room.host
+        if terms is None or host is None or not terms.rules:
             return _NOTHING
         if simulated.nodes is None:
             return decide.floating(host, terms).degrees
@@ -264,10 +264,20 @@ class Positions:
         chosen = [order[node] for node in simulated.nodes if node in order]
         if not chosen:
             return _NOTHING
-        near = _NEAR.get(simulated.pci or '', 0.0)
-        return {
-            rule.text: near if rule.devices else rule.degree(
-                rule.read(host, terms.names), None, chosen)
+        return self.degrees_on(
+            guest, name, chosen, _NEAR.get(simulated.pci or '', 0.0))
+
+    def degrees_on(self, guest: Guest, name: str, cells: Sequence[int],
+                   devices: float = 1.0) -> Mapping[str, float]:
+        """Return how far each policy is kept on cells of a host.
+
+        :param devices: degree of the policies about devices
+        """
+        terms = guest.counted.guest_request.terms
+        host = self.hosts[name].room.host
+        return {} if terms is None or host is None else {
+            rule.text: devices if rule.devices else rule.degree(
+                rule.read(host, terms.names), None, cells)
             for rule in terms.rules if rule.weighed}
 
     def only_node(self, uuid: str, name: str, kind: movable.MoveKind,

@@ -12,12 +12,13 @@ What it proposes has to be tried.
 """
 
 import collections
-from collections.abc import Callable, Collection, Hashable, Iterable
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Sequence
 import dataclasses
 import itertools
 import math
 import time
+import types
 import typing as ty
 
 from nfv_sched.fit import decide
@@ -52,13 +53,34 @@ class Option(ty.NamedTuple):
     cells: tuple[int, ...]  #: positions of host cells, sorted
 
 
+class Mover(ty.NamedTuple):
+    """A server that may move."""
+
+    uuid: str
+    guest: arrangements.Guest
+    likeness: Hashable  #: equal ones are interchangeable
+    hosts: tuple[str, ...]  #: names of hosts to which it may go, best first
+    #: text of a policy -> least degree to which it has to be kept there
+    kept: Mapping[str, float] = types.MappingProxyType({})
+    #: name of a host -> UUIDs; one of these has to go there before it
+    leaders: Mapping[str, frozenset[str]] = types.MappingProxyType({})
+
+
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Class:
     """Servers that are alike."""
 
-    guest: arrangements.Guest
+    mover: Mover  #: one of them
     options: Mapping[Option, _Amounts]  #: what it takes, where it may go
     present: dict[Option, list[str]]  #: UUIDs of those that may leave
+
+    @property
+    def guest(self) -> arrangements.Guest:
+        return self.mover.guest
+
+    @property
+    def uuids(self) -> list[str]:
+        return list(itertools.chain(*self.present.values()))
 
 
 class Solution(ty.NamedTuple):
@@ -109,6 +131,7 @@ class MoveGoal:
     """A purpose of moves."""
 
     guests: Sequence[arrangements.Guest] = ()  #: new servers
+    hosts: Collection[str] = ()  #: names of hosts to which these may go
     most: int  #: a gain that is enough
     levels = False  #: whether it evens loads, by moves with little memory
 
@@ -127,6 +150,7 @@ class FitNewServers(MoveGoal):
     def __init__(self, guest: arrangements.Guest, fits: Mapping[str, int],
                  most: int):
         self.guests = [guest]
+        self.hosts = fits
         self._fits = fits
         self.most = most
 
@@ -220,63 +244,59 @@ class EvenNodes(MoveGoal):
 class Program:
     """Servers and hosts of a cloud.
 
-    :param movable: returns UUIDs of the servers of a host that may leave it
-    :param closed: names of hosts to which no server is moved
+    :param movers: servers that may move
     """
 
     def __init__(self, positions: arrangements.Positions, goal: MoveGoal,
-                 movable: Callable[[str], Collection[str]],
-                 closed: Collection[str]):
+                 movers: Sequence[Mover]):
         self._positions = positions
         self._goal = goal
+        sources = {each.uuid: ty.cast(str, positions.servers[each.uuid].host)
+                   for each in movers}
+        names = {*goal.hosts, *sources.values()}.union(*{
+            each.hosts for each in movers})
         self._now = {name: positions.position(name)
-                     for name in positions.hosts}
-        self._open = [name for name in positions.hosts if name not in closed]
+                     for name in positions.hosts if name in names}
         self._cells: dict[Hashable, list[tuple[Option, _Amounts]]] = {}
         self._of_guest: dict[Hashable, dict[Option, _Amounts]] = {}
         self._chosen: dict[Hashable, tuple[int, ...] | None] = {}
-        leaving = {name: movable(name) for name in positions.hosts}
         # What each PCI request of any server is for -> one such request.
         self._demands = {
-            repr(demand.specs): demand for guest in (
-                *goal.guests, *[positions.guest(uuid, positions.kind(uuid))
-                                for name in leaving for uuid in leaving[name]])
+            repr(demand.specs): demand
+            for guest in (*goal.guests, *[each.guest for each in movers])
             for demand in guest.counted.request.demands}
-        self._free = {name: self._free_of(name) for name in positions.hosts}
+        self._free = {name: self._free_of(name) for name in self._now}
         #: gain, and its bound, of the first program
         self._possible: tuple[int | None, int | None] | None = None
         self._is_complete = True
         self.classes: dict[Hashable, Class] = {}
-        for name, uuids in leaving.items():
-            for uuid in uuids:
-                each = self._class_of(uuid)
-                each.present.setdefault(Option(name, positions.cells(
-                    self._now[name], uuid)), []).append(uuid)
+        for each in movers:
+            key = each.likeness, each.hosts
+            if key not in self.classes:
+                self.classes[key] = self._class_of(each)
+            name = sources[each.uuid]
+            self.classes[key].present.setdefault(Option(
+                name, positions.cells(self._now[name], each.uuid)),
+                []).append(each.uuid)
 
-    def _class_of(self, uuid: str) -> Class:
+    def _class_of(self, mover: Mover) -> Class:
         positions = self._positions
-        guest = positions.guest(uuid, positions.kind(uuid))
-        group = positions.group(uuid)
-        key = guest, group and group.uuid
-        if key not in self.classes:
-            names = [name for name in self._open
-                     if positions.in_cell(uuid, name)]
-            if group is not None and group.policy == 'affinity':
-                # Where fellows are now; a move needs one there.
-                there = {positions.servers[member].host for member
-                         in group.members if member in positions.servers}
-                names = [name for name in names if name in there]
-            options = self.options(guest, names)
-            if group is not None and group.policy == _ANTI_AFFINITY:
-                options = {option: {**amounts, (None, group.uuid): 1}
-                           for option, amounts in options.items()}
-                for name in names:
-                    self._free[name][None, group.uuid] = (
-                        group.most_on_host - len({
-                            *group.members}.intersection(
-                                positions.on_host[name])))
-            self.classes[key] = Class(guest, options, {})
-        return self.classes[key]
+        options = {
+            option: amounts for option, amounts
+            in self.options(mover.guest, mover.hosts).items()
+            if not (mover.kept and option.cells) or all(
+                degree >= mover.kept.get(text, 0.0) - _EPSILON
+                for text, degree in positions.degrees_on(
+                    mover.guest, option.host, option.cells).items())}
+        group = positions.group(mover.uuid)
+        if group is not None and group.policy == _ANTI_AFFINITY:
+            options = {option: {**amounts, (None, group.uuid): 1}
+                       for option, amounts in options.items()}
+            for name in mover.hosts:
+                self._free[name][None, group.uuid] = (
+                    group.most_on_host - len({*group.members}.intersection(
+                        positions.on_host[name])))
+        return Class(mover, options, {})
 
     # -- amounts
 
@@ -418,6 +438,97 @@ class Program:
 
     # -- the program
 
+    def _add_moves(self, unknowns: Unknowns, forbidden: Collection[
+            tuple[arrangements.Guest, Option]] = ()) -> None:
+        model = unknowns.model
+        for each in self.classes.values():
+            balance: _Row = {}
+            for option, uuids in each.present.items():
+                freed = [self._freed(uuid, option.host) for uuid in uuids]
+                column = model.column(len(uuids))
+                unknowns.departures[column] = each, option
+                balance[column] = -1
+                for what in set(itertools.chain(*freed)):
+                    unknowns.rows[option.host, what][column] = -max(
+                        amounts.get(what, 0) for amounts in freed)
+            number = min(len(each.uuids), unknowns.max_moves)
+            for option, amounts in each.options.items():
+                if (each.guest, option) in forbidden:
+                    continue
+                column = model.column(number)
+                unknowns.arrivals[column] = each, option
+                balance[column] = 1
+                for what, amount in amounts.items():
+                    unknowns.rows[option.host, what][column] = amount
+            model.row(0, balance)
+
+    def _add_capacities(self, unknowns: Unknowns) -> None:
+        for (host, what), row in unknowns.rows.items():
+            unknowns.model.row(
+                max(0, self._free[host].get(what, 0)), row, -math.inf)
+
+    def assign(self, seconds: float,
+               refused: Collection[tuple[str, Collection[str]]],
+               ) -> tuple[dict[str, list[str]], int | None]:
+        """Find hosts for as many servers as possible, whatever the goal.
+
+        :param refused: (host, UUIDs of all servers that come to it) of what is
+            not possible
+        :returns: (host -> UUIDs of servers that go there, highest number of
+            servers that may be possible; None if not known)
+        """
+        model = _Model()
+        count = sum(len(each.uuids) for each in self.classes.values())
+        unknowns = Unknowns(model, count, self._free)
+        self._add_moves(unknowns)
+        self._add_capacities(unknowns)
+        # Of what is possible, that with the best hosts.
+        unit = _COST / max([1, *(
+            count * len(each.mover.hosts) for each in self.classes.values())])
+        model.add_costs({
+            **dict.fromkeys(unknowns.departures, -1),
+            **{column: unit * each.mover.hosts.index(option.host)
+               for column, (each, option) in unknowns.arrivals.items()}})
+        # Host -> class -> columns of what goes there.
+        coming: dict[str, dict[Class, _Row]] = collections.defaultdict(
+            lambda: collections.defaultdict(dict))
+        for column, (each, option) in unknowns.arrivals.items():
+            coming[option.host][each][column] = 1
+        for name, of_host in coming.items():
+            for each, row in of_host.items():
+                if leaders := each.mover.leaders.get(name):
+                    model.row(0, {**row, **{
+                        column: -count for other, columns in of_host.items()
+                        if not leaders.isdisjoint(other.uuids)
+                        for column in columns}}, -math.inf)
+        for name in {name for name, _uuids in refused}:
+            # Columns that are 1 if at least so many come.
+            levels: dict[Class, list[int]] = {}
+            for each, row in coming[name].items():
+                columns = levels[each] = [
+                    model.column(1) for _uuid in each.uuids]
+                model.row(0, {**row, **dict.fromkeys(columns, -1)})
+                for higher, lower in zip(columns[1:], columns):
+                    model.row(0, {higher: 1, lower: -1}, -math.inf)
+            for uuids in [uuids for host, uuids in refused if host == name]:
+                most, same = -1, {}
+                for each, columns in levels.items():
+                    number = len({*each.uuids}.intersection(uuids))
+                    if number:
+                        most += 1
+                        same[columns[number - 1]] = 1
+                    if number < len(columns):
+                        same[columns[number]] = -1
+                model.row(most, same, -math.inf)
+        values, cost = model.solve(seconds, .1)
+        hosts: dict[str, list[str]] = collections.defaultdict(list)
+        waiting = {each: each.uuids for each in self.classes.values()}
+        for column, (each, option) in unknowns.arrivals.items():
+            for _ in range(values[column] if values else 0):
+                hosts[option.host].append(waiting[each].pop(0))
+        return hosts, (math.floor(_COST - cost) if self._is_complete
+                       and cost > -math.inf else None)
+
     def solve(self, max_moves: int, seconds: float,
               forbidden: Collection[tuple[arrangements.Guest, Option]] = (),
               ) -> Solution:
@@ -429,47 +540,25 @@ class Program:
         until = time.monotonic() + seconds
         goal, model = self._goal, _Model()
         max_moves = min(max_moves, sum(
-            len(uuids) for each in self.classes.values()
-            for uuids in each.present.values()))
+            len(each.uuids) for each in self.classes.values()))
         unknowns = Unknowns(model, max_moves, self._free)
+        self._add_moves(unknowns, forbidden)
         arrivals, departures = unknowns.arrivals, unknowns.departures
         # Cost of one move: the fewest first, then those that claims make.
         unit = _COST / (max_moves + 1)
         memory = max([1, *(each.guest.counted.spec.memory_mb
                            for each in self.classes.values())])
         of_moves, of_memory = (.1, .88) if goal.levels else (.9, .08)
-        costs: dict[int, float] = {}
-        unlikely = []
-        for each in self.classes.values():
-            number = sum(map(len, each.present.values()))
-            balance: _Row = {}
-            for option, uuids in each.present.items():
-                freed = [self._freed(uuid, option.host) for uuid in uuids]
-                column = model.column(len(uuids))
-                departures[column] = each, option
-                balance[column] = -1
-                for what in set(itertools.chain(*freed)):
-                    unknowns.rows[option.host, what][column] = -max(
-                        amounts.get(what, 0) for amounts in freed)
-            for option, amounts in each.options.items():
-                if (each.guest, option) in forbidden:
-                    continue
-                is_unlikely = self._is_unlikely(each, option)
-                column = model.column(min(number, max_moves))
-                costs[column] = unit * (
-                    of_moves + .02 * is_unlikely + of_memory
-                    * each.guest.counted.spec.memory_mb / memory)
-                arrivals[column] = each, option
-                if is_unlikely:
-                    unlikely.append(column)
-                balance[column] = 1
-                for what, amount in amounts.items():
-                    unknowns.rows[option.host, what][column] = amount
-            model.row(0, balance)
+        unlikely = dict.fromkeys([
+            column for column, arrival in arrivals.items()
+            if self._is_unlikely(*arrival)])
+        costs = {column: unit * (
+            of_moves + .02 * (column in unlikely) + of_memory
+            * each.guest.counted.spec.memory_mb / memory)
+            for column, (each, _option) in arrivals.items()}
         model.row(max_moves, dict.fromkeys(arrivals, 1), -math.inf)
         goal.add(self, unknowns)
-        for (host, what), row in unknowns.rows.items():
-            model.row(max(0, self._free[host].get(what, 0)), row, -math.inf)
+        self._add_capacities(unknowns)
         gains = unknowns.gains
 
         def gained(values: Sequence[int]) -> int:
@@ -604,9 +693,15 @@ def _cells(guest: arrangements.Guest, host: topology.HostTopology,
     if guest.counted.guest_request.terms is not None:
         masks, _rules = numa_decide.strict_cells(
             host, masks, guest.counted.guest_request.terms)
+    request, near = guest.counted.guest_request, []
+    if request.limited and not request.limits_lost:
+        near = numa_decide.claim_groups(
+            host, request.request, numa_decide.Decision(
+                True, ignore_tunnel=request.request.tunnel_uncertain))
     seen: dict[tuple[int, ...], _Amounts] = {}
     for cells in itertools.permutations(range(len(host.cells)), len(masks)):
-        if all(mask >> cell & 1 for mask, cell in zip(masks, cells)):
+        if all(mask >> cell & 1 for mask, cell in zip(masks, cells)) and all(
+                any(mask >> cell & 1 for cell in cells) for mask in near):
             amounts = _needs(own.cells, reserved, host, cells)
             # Unlike guest cells take the least of what either order takes.
             before = seen.setdefault(tuple(sorted(cells)), amounts)

@@ -90,8 +90,8 @@ class TestDrain(test_stock.EquivalenceTestCase):
 
     def test_most_guests_move(self):
         seen = dict.fromkeys(
-            ('plans', 'skipped', 'moves', 'cold', 'not all', 'refused',
-             'made room'), 0)
+            ('plans', 'exact', 'skipped', 'moves', 'cold', 'not all',
+             'refused', 'made room'), 0)
 
         @hypothesis.settings(
             test_stock.SETTINGS, max_examples=max(6, test_stock.CASES // 50))
@@ -104,11 +104,13 @@ class TestDrain(test_stock.EquivalenceTestCase):
         check()
         print('drain: %s' % seen)
         self.assert_seen(seen['moves'], seen['plans'] // 4)
+        self.assert_seen(seen['exact'], seen['plans'] * 9 // 10)
         self.assert_seen(seen['not all'], 0)
 
     def _check(self, found, host, seen):
         plan = drain.plan(found, host, seconds=600)
-        self.assertTrue(plan.exact)
+        self.assertEqual(plan.exact, plan.bound == len(plan.moves))
+        seen['exact'] += plan.exact
         self.assertEqual(
             {server.uuid for server in found.servers if server.host == host},
             {guest.server_id for guest in plan.servers})

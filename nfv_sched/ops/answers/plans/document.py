@@ -158,6 +158,9 @@ class Drain:
     unfinished: tuple[ReturningServer, ...]
     failed: tuple[str, ...]  #: moves that the simulator refused, for people
     exact: bool  #: whether no plan moves more servers
+    #: no plan moves more servers of the host, unless others make room for
+    #: them; null if that is not known
+    bound: int | None = None
     options: DrainOptions  #: options with which it was planned
     unread: tuple[UnreadData, ...]  #: data that was not read
     #: with --mib-per-second, but not in a round: how long it takes
@@ -192,6 +195,7 @@ class Evacuation:
     servers: tuple[DrainServer, ...]
     failed: tuple[str, ...]  #: moves that the simulator refused, for people
     exact: bool  #: whether no plan evacuates more servers
+    bound: int | None = None  #: no plan evacuates more; null if not known
     relax: bool  #: whether policies are named that keep servers there
     avoid: tuple[str, ...] = ()  #: patterns of names, as of other plans
     unread: tuple[UnreadData, ...]  #: data that was not read

@@ -6,7 +6,8 @@ kept.  What no move takes off the host is shelved, if that is wanted.  Servers
 of hosts that are down are evacuated.
 
 A server that many hosts take always finds one that no other server of the plan
-has gone to; for the others all combinations are tried, within a time limit.
+has gone to.  Each of the others goes to the first host that takes it; if some
+find none, an integer program chooses the hosts, within a time limit.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
@@ -25,6 +26,7 @@ from nfv_sched.ops.answers.plans import refusals
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.model import arrangements
 from nfv_sched.ops.model import movable
+from nfv_sched.ops.model import program
 from nfv_sched.ops.model import trial
 from nfv_sched.ops.run import values
 from nfv_sched.ops.simulator import start
@@ -35,12 +37,16 @@ SECONDS = 30.0
 _ROUNDS = 12
 #: Highest number of refused live migrations that are tried to another host.
 _LIVE_ROUNDS = 6
-#: Highest number of different states of a host with the same servers.
-_WAYS = 32
+#: Highest number of orders in which servers are tried on one host.
+_ORDERS = 2_000
+#: Highest number of sets of servers that hosts refuse.
+_REFUSED = 100
 Update = Callable[[int, int, str], None]
 #: UUID of a server, and a destination to which it is not moved, because that
 #: has failed -> why; the destination is empty for shelving.
 Failed = Mapping[tuple[str, str], str]
+#: UUIDs of servers in the order in which a host takes them, and the host then.
+_Filled = tuple[tuple[str, ...], arrangements.Position]
 NONE_FAILED: Failed = types.MappingProxyType({})
 _P = ty.TypeVar('_P', document.Drain, document.Evacuation)
 
@@ -97,6 +103,7 @@ def empty(
         servers=tuple(search.servers(moves)), others=search.others,
         unfinished=unfinished(cloud, host) if uuids is None else (),
         failed=reasons, exact=exact and not unread,
+        bound=None if unread else search.bound,
         options=terms.options, unread=unread)
     if terms.options.make_room and any(
             server.obstacle is None for server in result.staying):
@@ -127,8 +134,9 @@ def evacuate(cloud: snapshot.Cloud, hosts: Sequence[str], *,
         unread = gap.of_cloud(cloud, hosts)
         result = document.Evacuation(
             hosts=tuple(hosts), servers=tuple(search.servers(moves)),
-            failed=reasons, exact=exact and not unread, relax=relax,
-            avoid=avoid, unread=unread)
+            failed=reasons, exact=exact and not unread,
+            bound=None if unread else search.bound, relax=relax, avoid=avoid,
+            unread=unread)
         if relax:
             result = _with_relaxations(result, after, search)
         return numbered(result)
@@ -166,6 +174,7 @@ def _possible_moves(
 
 def _with_relaxations(plan: _P, cloud: snapshot.Cloud,
                       search: '_DrainSearch') -> _P:
+    """Say which policies keep servers that stay after a plan."""
     return dataclasses.replace(plan, servers=tuple([
         server if server.how or server.obstacle else dataclasses.replace(
             server, relaxations=refusals.relaxations(
@@ -291,6 +300,10 @@ def unfinished(cloud: snapshot.Cloud,
         pending, key=lambda each: (each.server, each.server_id)))
 
 
+def _count(chosen: Mapping[str, _Filled]) -> int:
+    return sum(len(order) for order, _after in chosen.values())
+
+
 class _DrainSearch:
     """A search for destinations; for its parameters see :func:`empty`.
 
@@ -298,6 +311,7 @@ class _DrainSearch:
     :param kind: kind of all moves; None for live migrations, or cold ones
     :ivar others: number of other servers of the hosts, which are not to be
         moved; None if all are
+    :ivar bound: no moves move more servers
     """
 
     def __init__(self, positions: arrangements.Positions, hosts: Sequence[str],
@@ -312,6 +326,7 @@ class _DrainSearch:
         self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
         self._live_rounds = 0
         self._takes: dict[Hashable, bool] = {}
+        self.bound = 0
         cells = {positions.of_name[host].cell for host in hosts}
         #: Hosts with the fewest free CPUs first.
         self._hosts = sorted(
@@ -361,9 +376,8 @@ class _DrainSearch:
         self._leading = frozenset().union(*self._partners.values())
         #: Names of the hosts to which each can go.
         self._reach: dict[str, list[str]] = {}
-        self._ways: dict[
-            tuple[str, frozenset[str]],
-            list[tuple[tuple[str, ...], arrangements.Position]]] = {}
+        #: (host, UUIDs of servers that come there) -> an order of them
+        self._orders: dict[tuple[str, frozenset[str]], _Filled | None] = {}
 
     def ways(self, uuid: str) -> Iterator[
             tuple[movable.MoveKind, movable.MoveObstacle | None]]:
@@ -403,10 +417,10 @@ class _DrainSearch:
 
     def _likeness(self, uuid: str) -> Hashable:
         """Return a key; servers with equal keys are interchangeable."""
-        return (self.positions.guest(uuid),
+        return (self.positions.guest(uuid, self.kinds[uuid]),
                 tuple(sorted(self.positions.degrees(uuid).items())),
-                self.positions.servers[uuid].group,
-                uuid if uuid in self._leading else None)
+                self.positions.servers[uuid].group, uuid if (
+                    uuid in self._leading or self._partners[uuid]) else None)
 
     def _candidates(self, uuid: str) -> Iterator[str]:
         """Yield the hosts that take a server, the best first.
@@ -468,141 +482,142 @@ class _DrainSearch:
     # -- destinations of all servers together
 
     def moves(self, until: float) -> tuple[tuple[values.Move, ...], bool]:
-        """Return moves of most servers, and whether no others move more."""
-        many, few = {}, {}
-        self._reach = {}
+        """Return moves of most servers, and whether no others move more.
+
+        Sets :attr:`bound`.
+        """
+        self._reach, self._orders = {}, {}
+        movers, few = [], []
         for index, uuid in enumerate(self._in_order()):
             self._update(index, len(self.kinds), 'servers')
             # Each other server blocks one host at most, except those that
             # must be on the same host: for them, all hosts count.
-            bound = uuid in self._leading or bool(self._partners[uuid])
+            is_bound = uuid in self._leading or bool(self._partners[uuid])
             names = self._reach[uuid] = list(itertools.islice(
-                self._candidates(uuid), None if bound else len(self.kinds)))
-            (few if bound or len(names) < len(self.kinds)
-             else many)[uuid] = names
+                self._candidates(uuid),
+                None if is_bound else len(self.kinds)))
+            if names:
+                movers.append(self._mover(uuid, names))
+            if names and (is_bound or len(names) < len(self.kinds)):
+                few.append(movers[-1])
         self._update(len(self.kinds), len(self.kinds), 'servers')
-        chosen, exact = self._choose(few, until)
-        arrangement = arrangements.AS_IS
-        moves: list[values.Move] = []
-        for name, uuids in chosen.items():
-            order, position = self._orders(name, uuids)[0]
-            for uuid in order:
-                moves.append(self._move(uuid, name))
-                arrangement = arrangement.moved(uuid, position)
-        positions = self.positions
-        for uuid, names in many.items():
-            for name in names:
-                after = positions.take(
-                    positions.position(name, arrangement), uuid,
-                    self.kinds[uuid]) if positions.together(
-                        arrangement, uuid, name, soft=False) else None
-                if after is not None:
-                    arrangement = arrangement.moved(uuid, after)
-                    moves.append(self._move(uuid, name))
-                    break
-        return tuple(moves), exact
-
-    def _move(self, uuid: str, name: str) -> values.Move:
-        return trial.move_of(
+        # Servers with the fewest hosts first; interchangeable ones in a row.
+        kinds = list(dict.fromkeys([each.likeness for each in movers]))
+        following = [each.uuid for each in movers if each.leaders]
+        movers.sort(key=lambda each: (
+            following.index(each.uuid) if each.uuid in following else -1,
+            len(each.hosts), -self.positions.servers[each.uuid].flavor.memory,
+            each.hosts, kinds.index(each.likeness)))
+        self.bound = len(movers)
+        chosen = self._completed({}, movers)
+        if _count(chosen) < self.bound:
+            chosen = self._choose(chosen, movers, few, until)
+        moves = [trial.move_of(
             self.positions, uuid, self.positions.servers[uuid].host or '',
             name, self.kinds[uuid])
+            for name, (order, _after) in chosen.items() for uuid in order]
+        return tuple(moves), len(moves) == self.bound
 
-    def _choose(self, few: Mapping[str, Sequence[str]],
-                until: float) -> tuple[Mapping[str, frozenset[str]], bool]:
-        """Choose hosts for servers that few hosts take.
+    def _mover(self, uuid: str, names: Sequence[str]) -> program.Mover:
+        leaders = self._partners[uuid]
+        return program.Mover(
+            uuid, self.positions.guest(uuid, self.kinds[uuid]),
+            self._likeness(uuid), tuple(names),
+            self.positions.to_keep(uuid, self.kinds[uuid]), {
+                name: leaders for name in names
+                if leaders and not self.positions.together(
+                    arrangements.AS_IS, uuid, name, soft=False)})
 
-        :param few: UUID of each -> names of the hosts that take it alone
-        :returns: (host -> servers that go there, whether no choice moves more)
+    def _choose(self, best: dict[str, _Filled],
+                movers: Sequence[program.Mover],
+                few: Sequence[program.Mover],
+                until: float) -> dict[str, _Filled]:
+        """Return a choice of hosts for most servers.
+
+        :param few: those of them that few hosts take; the others find one in
+            any case
         """
-        # Servers with the fewest hosts first; interchangeable ones in a row.
-        kinds = list(dict.fromkeys(map(self._likeness, few)))
-        following = [uuid for uuid in few if self._partners[uuid]]
-        order = sorted(few, key=lambda uuid: (
-            following.index(uuid) if uuid in following else -1,
-            len(few[uuid]), -self.positions.servers[uuid].flavor.memory,
-            few[uuid], kinds.index(self._likeness(uuid))))
-        best: Mapping[str, frozenset[str]] = {}
-        most, exact = 0, True
-        try:
-            for chosen, count in self._search(
-                    order, few, {}, 0, lambda: most, until):
-                if count > most:
-                    best, most = chosen, count
-                if most == sum(map(bool, few.values())):
+        problem = program.Program(self.positions, program.MoveGoal(), few)
+        # What hosts do not take together.
+        refused: list[tuple[str, frozenset[str]]] = []
+        is_sure = True
+        while _count(best) < self.bound and len(refused) < _REFUSED and (
+                (seconds := until - time.monotonic()) > 0):
+            self._update(len(refused), _REFUSED, 'solutions tried')
+            proposed, most = problem.assign(seconds, refused)
+            if is_sure and most is not None:
+                self.bound = min(self.bound, len(movers) - len(few) + most)
+            chosen = {}
+            before = len(refused)
+            for name, uuids in proposed.items():
+                try:
+                    filled = self._filled(name, uuids)
+                except TimeoutError:
+                    filled, is_sure = None, False
+                if filled is None:
+                    refused.append((name, frozenset(uuids)))
+                else:
+                    chosen[name] = filled
+            best = max(best, self._completed(chosen, movers), key=_count)
+            if len(refused) == before:
+                break
+        return best
+
+    def _completed(self, chosen: Mapping[str, _Filled],
+                   movers: Iterable[program.Mover]) -> dict[str, _Filled]:
+        """Add the servers that hosts take besides, each on the first host."""
+        chosen = dict(chosen)
+        come = {uuid for order, _after in chosen.values() for uuid in order}
+        for each in movers:
+            for name in each.hosts if each.uuid not in come else ():
+                after = self._joined(chosen, name, each.uuid)
+                if after is not None:
+                    chosen[name] = after
                     break
-        except TimeoutError:
-            exact = False
-        return best, exact
+        return chosen
 
-    def _search(
-        self, order: Sequence[str], few: Mapping[str, Sequence[str]],
-        chosen: Mapping[str, frozenset[str]], first: int,
-        most: Callable[[], int], until: float, count: int = 0,
-    ) -> Iterator[tuple[Mapping[str, frozenset[str]], int]]:
-        """Yield choices that move more servers than the most so far.
-
-        :param order: UUIDs of the servers that are left to choose for
-        :param first: index of the first host that the next server may take: of
-            interchangeable servers, each takes only hosts from the previous
-            one's on
-        :raises TimeoutError: when the time is over
-        """
-        if time.monotonic() > until:
-            raise TimeoutError()
-        if count > most():
-            yield chosen, count
-        if count + len(order) <= most() or not order:
-            return
-        uuid, *rest = order
-        like = bool(rest) and few[rest[0]] == few[uuid] and (
-            self._likeness(rest[0]) == self._likeness(uuid))
-        for place in range(first, len(few[uuid])):
-            name = few[uuid][place]
-            together = chosen.get(name, frozenset()) | {uuid}
-            if self._orders(name, together):
-                yield from self._search(
-                    rest, few, {**chosen, name: together},
-                    place if like else 0, most, until, count + 1)
-        # The server stays, and so do all interchangeable ones after it.
-        while like:
-            uuid, *rest = rest
-            like = bool(rest) and few[rest[0]] == few[uuid] and (
-                self._likeness(rest[0]) == self._likeness(uuid))
-        yield from self._search(rest, few, chosen, 0, most, until, count)
-
-    def _orders(
-        self, name: str, uuids: frozenset[str],
-    ) -> list[tuple[tuple[str, ...], arrangements.Position]]:
-        """Return orders in which a host takes servers, and its state then."""
-        if not uuids:
-            return [((), self.positions.position(name))]
-        if (name, uuids) not in self._ways:
-            self._ways[name, uuids] = list(itertools.islice(
-                self._new_orders(name, uuids), _WAYS))
-        return self._ways[name, uuids]
-
-    def _new_orders(
-        self, name: str, uuids: frozenset[str],
-    ) -> Iterator[tuple[tuple[str, ...], arrangements.Position]]:
-        """Yield an order for each state of the host that there may be then.
-
-        The order in which servers come decides which CPUs and devices are
-        left, and there are factorials of orders.
-        """
+    def _joined(self, chosen: Mapping[str, _Filled], name: str,
+                uuid: str) -> _Filled | None:
+        """Return a host after one more server has come; None if it cannot."""
         positions = self.positions
-        # Of interchangeable servers, only one need be tried as the last.
-        last = {self._likeness(uuid): uuid for uuid in sorted(uuids)}
+        order, position = chosen.get(name) or ((), positions.position(name))
+        where = arrangements.Arrangement(where=dict.fromkeys(order, name))
+        after = positions.take(
+            position, uuid, self.kinds[uuid]) if positions.together(
+                where, uuid, name, soft=False) else None
+        return None if after is None else ((*order, uuid), after)
+
+    def _filled(self, name: str, uuids: Sequence[str]) -> _Filled | None:
+        """Return an order in which a host takes servers; None: there is none.
+
+        The order decides which CPUs and devices are left.
+
+        :raises TimeoutError: if there are too many orders
+        """
+        key = name, frozenset(uuids)
+        if key in self._orders:
+            return self._orders[key]
         states: set[Hashable] = set()
-        for uuid in last.values():
-            where = arrangements.Arrangement(
-                where=dict.fromkeys(uuids - {uuid}, name))
-            if not positions.together(where, uuid, name, soft=False):
-                continue
-            for order, position in self._orders(name, uuids - {uuid}):
-                after = positions.take(position, uuid, self.kinds[uuid])
-                if after is not None and after.room.key not in states:
-                    states.add(after.room.key)
-                    yield (*order, uuid), after
+        pending: list[_Filled] = [((), self.positions.position(name))]
+        while pending:
+            filled = pending.pop()
+            if len(filled[0]) == len(uuids):
+                break
+            # Of interchangeable servers, only one need be tried as the next.
+            alike = {self._likeness(uuid): uuid for uuid in reversed(uuids)
+                     if uuid not in filled[0]}
+            for uuid in alike.values():
+                after = self._joined({name: filled}, name, uuid)
+                state = after and (frozenset(after[0]), after[1].room.key)
+                if after is not None and state not in states:
+                    states.add(state)
+                    pending.append(after)
+            if len(states) > _ORDERS:
+                raise TimeoutError()
+        else:
+            filled = None
+        self._orders[key] = filled
+        return filled
 
     # -- the plan
 

@@ -9,8 +9,7 @@ fill; and surely none if no host takes it.  Cases between these are decided in
 the simulator.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import itertools
 
@@ -33,8 +32,6 @@ _AWAY = ('shelved', 'shelved_offloaded', 'soft-delete', 'deleted', 'building')
 #: Policy of server groups -> filter that enforces it.
 _KEEPERS = {'affinity': 'ServerGroupAffinityFilter',
             'anti-affinity': 'ServerGroupAntiAffinityFilter'}
-#: Highest number of servers that are tried together to fill a host.
-_DEPTH = 2
 
 Update = Callable[[int, int, str], None]
 
@@ -96,7 +93,6 @@ class FailoverAnalysis:
                        in enumerate(listed(cloud.servers))}
         #: Hosts that take a server as they are, searched lazily.
         self._takers: dict[arrangements.Guest, Iterator[str]] = {}
-        self._after: dict[Hashable, arrangements.Position | None] = {}
         self._filters = frozenset(
             nova_scheduler.CONF.filter_scheduler.enabled_filters)
 
@@ -165,11 +161,6 @@ class FailoverAnalysis:
             self._that_take(each, lost))]
         if len(takers) > len(before):
             return True
-        spoilt = 0
-        for name in takers:
-            spoilt += self._fewest_to_fill(uuid, name, before)
-            if spoilt > len(before):
-                return True
         return None
 
     def _filters_foresee(self, uuid: str) -> bool:
@@ -199,55 +190,6 @@ class FailoverAnalysis:
                     keeper not in self._filters or positions.together(
                         arrangements.AS_IS, uuid, name)):
                 yield name
-
-    def _fewest_to_fill(self, uuid: str, name: str,
-                        before: Sequence[str]) -> int:
-        """Return a lower bound of servers that fill a host for another."""
-        positions = self._positions
-        group = positions.servers[uuid].group
-        # A member of its group that comes first may take the host away from
-        # it.
-        if group is not None and any(
-                positions.servers[each].group == group for each in before):
-            return 1
-        if not frozenset(positions.hinted(
-                arrangements.DIFFERENT_HOST, uuid)).isdisjoint(
-                before):
-            return 1
-        guest = positions.guest(uuid)
-        level = {0: [((), positions.position(name))]}
-        for depth in range(1, _DEPTH + 1):
-            deeper: dict[int, list] = {}
-            seen: set[Hashable] = set()
-            for first, states_of in level.items():
-                for key, position in states_of:
-                    for place in range(first, len(before)):
-                        path = (*key, positions.guest(before[place]))
-                        after = self._add_server(name, path, position)
-                        if after is None or (place, path) in seen:
-                            continue
-                        seen.add((place, path))
-                        if self._add_server(
-                                name, (*path, guest), after) is None:
-                            return depth
-                        deeper.setdefault(place + 1, []).append((path, after))
-            if not deeper:
-                break
-            level = deeper
-        else:
-            return _DEPTH + 1
-        # No more of these servers fit there.
-        return len(before) + 1
-
-    def _add_server(
-        self, name: str, path: tuple[arrangements.Guest, ...],
-        position: arrangements.Position,
-    ) -> arrangements.Position | None:
-        """Return a host with one more server, the last of ``path``; cached."""
-        key = name, path
-        if key not in self._after:
-            self._after[key] = position.put(path[-1])
-        return self._after[key]
 
     # -- the simulator
 

@@ -8,6 +8,7 @@ which a host takes a certain server are searched likewise.
 import collections
 from collections.abc import Callable, Collection, Hashable, Iterable
 from collections.abc import Iterator, Mapping, Sequence
+import itertools
 import time
 import typing as ty
 
@@ -133,10 +134,31 @@ class MoveSearch:
     def _why_not(self, uuid: str) -> movable.MoveObstacle | None:
         return self.positions.why_not(self.positions.kind(uuid), uuid)
 
-    def _movable(self, name: str) -> list[str]:
-        return [] if name in self.positions.closed else [
-            uuid for uuid in self.positions.on_host[name]
-            if self._why_not(uuid) is None]
+    def _movers(self) -> Iterator[program.Mover]:
+        positions = self.positions
+        hosts: dict[Hashable, tuple[str, ...]] = {}
+        for uuid in itertools.chain(*[
+                uuids for name, uuids in positions.on_host.items()
+                if name not in positions.closed]):
+            if self._why_not(uuid) is not None:
+                continue
+            guest = positions.guest(uuid, positions.kind(uuid))
+            group = positions.group(uuid)
+            degrees = positions.to_keep(uuid, positions.kind(uuid))
+            likeness = guest, group and group.uuid, tuple(degrees.items())
+            if likeness not in hosts:
+                # Of an affinity group, where fellows are now; a move needs one
+                # there.
+                there = positions.hosts if group is None or (
+                    group.policy != 'affinity') else {
+                    positions.servers[member].host for member in group.members
+                    if member in positions.servers}
+                hosts[likeness] = tuple([
+                    name for name in positions.hosts
+                    if name not in positions.closed and name in there
+                    and positions.in_cell(uuid, name)])
+            yield program.Mover(
+                uuid, guest, likeness, hosts[likeness], degrees)
 
     def moves(self) -> tuple[tuple[values.Move, ...], bool]:
         """Return the best moves, and whether no fewer have this effect.
@@ -149,8 +171,8 @@ class MoveSearch:
             return (), True
         until = time.monotonic() + self._seconds
         self._update(0, None, 'searching for moves')
-        problem = program.Program(self.positions, self._goal, self._movable,
-                                  self.positions.closed)
+        problem = program.Program(
+            self.positions, self._goal, list(self._movers()))
         best: tuple[values.Move, ...] = ()
         most, least, fewest, exact = self.before, 0, 0, False
         # Sets of arrivals that are ruled out: first all that one solution

@@ -154,9 +154,18 @@ def _drain_headline(plan: document.Drain) -> str:
     if plan.making_room:
         headline += (f' {strings.count(len(plan.making_room), "move")} on '
                      'other hosts to make room.')
-    if (plan.staying or plan.shelved) and plan.exact:
-        return f'{headline} No other order or destinations move more of them.'
-    return headline
+    return headline + _most_text(plan, 'move')
+
+
+def _most_text(plan: document.Drain | document.Evacuation, verb: str) -> str:
+    """Return how many more servers other plans may move."""
+    if not {None, movable.SHELVE}.intersection(
+            each.how for each in plan.servers):
+        return ''
+    if plan.exact:
+        return f' No other order or destinations {verb} more of them.'
+    return '' if plan.bound is None else (
+        f' Other plans {verb} {plan.bound} at most.')
 
 
 def _counts(kinds: Sequence[str | None]) -> str:
@@ -218,9 +227,7 @@ def evacuation_text(plan: document.Evacuation) -> list[tables.Part]:
     kinds = [each.how for each in plan.servers]
     headline = (f'{strings.count(len(kinds), "server")} of {hosts}: '
                 f'{_counts(kinds)}.')
-    if None in kinds and plan.exact:
-        headline += ' No other order or destinations evacuate more of them.'
-    parts = [headline, '', _server_table(
+    parts = [headline + _most_text(plan, 'evacuate'), '', _server_table(
         DRAIN, drain_rows(plan), ('Flavor',), len(plan.hosts) > 1), '']
     if plan.moves:
         parts.append('Each evacuation was made in the simulator, one after '
