@@ -130,18 +130,18 @@ class _RecordedFilter:
     """
 
     def __init__(self, inner: ty.Any, filterings: list[Filtering]):
-        self._inner = inner
+        self.inner = inner
         self._filterings = filterings
 
     def run_filter_for_index(self, index: int) -> bool:
-        return self._inner.run_filter_for_index(index)
+        return self.inner.run_filter_for_index(index)
 
     def filter_all(self, hosts: Iterable, spec_obj: ty.Any):
         hosts = list(hosts)
         noted = Filtering(type(self).__name__, names_of(hosts))
         self._filterings.append(noted)
         try:
-            passing = self._inner.filter_all(hosts, spec_obj)
+            passing = self.inner.filter_all(hosts, spec_obj)
             passing = None if passing is None else list(passing)
         except Exception as exc:
             # Filters of nfv-sched raise it on purpose, for the reason that

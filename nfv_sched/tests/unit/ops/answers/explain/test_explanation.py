@@ -210,7 +210,7 @@ class OthersTest(ExplanationTestCase):
     def test_filter_that_raises(self):
         with self.simulation(CLOUD) as simulation:
             state = simulation.state
-            state.manager.enabled_filters[0]._inner = _Picky()
+            state.manager.enabled_filters[0].inner = _Picky()
             found = self.explain(state=state, hw__cpu_policy='dedicated',
                                  relax_seconds=0)
             self.assertFalse(found.fits)
