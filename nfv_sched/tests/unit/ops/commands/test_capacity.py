@@ -90,8 +90,7 @@ class CapacityTest(base.CommandTestCase):
             (row['Fits'], row['If empty'],
              row['Lost to AggregateMultiTenancyIsolation'],
              row['Lost to pCPUs on one NUMA node']))
-        self.assertIn('"AggregateMultiTenancyIsolation": 4',
-                      row['Lost capacity by cause'])
+        self.assertIn('Isolation": 4', row['Lost capacity by cause'])
         text = 'no server and no aggregate is of project'
         self.assertEqual((0, f'note: {text} {PROJECT}\n'), (code, err))
         self.assertEqual(

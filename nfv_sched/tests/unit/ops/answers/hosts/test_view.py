@@ -8,6 +8,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nfv_sched.ops.answers.hosts import document
+from nfv_sched.ops.answers.hosts import rendering
 from nfv_sched.ops.answers.hosts import view
 from nfv_sched.ops.answers.machine import values as machine_values
 from nfv_sched.ops.cloud import snapshot
@@ -201,8 +202,8 @@ class HostTest(base.TestCase):
             'that is being moved',
             '1 devices of servers that are not known here, such as '
             '0000:01:00.1'], list(found.notes))
-        self.assertEqual(
-            'unknown guest', found.devices_without_node[0].servers[0])
+        self.assertIn('by unknown server', rendering.devices(
+            found.devices_without_node[0]))
 
     def test_node_that_is_not_there(self):
         found = look(snapshots.host(), snapshots.server('a', {3: [1]}))
