@@ -180,7 +180,7 @@ def look_up(body):
     for node in nodes:  # they are the same for every request
         ledger_names.provider_uuid(node)
     begun = time.process_time()
-    reading = ledger_reader.Reading(summaries, 0.0, 0.0)
+    reading = ledger_reader.Reading(summaries)
     left = [(reading.left(node, ledger_names.PORTS), reading.left(
         node, ledger_names.RULES)) for node in nodes]
     return time.process_time() - begun, left

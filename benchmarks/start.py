@@ -5,7 +5,7 @@ The aim is 0.2 s for --help, and 0.5 s for hosts of a snapshot.  Each command
 runs in a process of its own, the first time to compile modules.  Between them
 an empty program runs: on a busy machine compare the ratios to it.
 
-Usage: python benchmarks/start.py [--runs 3]
+Usage: python benchmarks/start.py [--runs 3] [--quick]
 """
 
 import argparse
@@ -47,17 +47,19 @@ def main() -> int:
     """Print a line for each command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--runs', type=int, default=3)
-    runs = parser.parse_args().runs
+    parser.add_argument('--quick', action='store_true')
+    args = parser.parse_args()
+    commands = COMMANDS[:2] if args.quick else COMMANDS
     os.environ.pop('PYTHONDONTWRITEBYTECODE', None)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'cloud.json.gz')
         subprocess.run([sys.executable, '-W', 'ignore', '-c', _SAVE, path],
                        check=True)
-        for line in COMMANDS:
-            args = line.replace('SNAPSHOT', path).split()
-            seconds(_MAIN, *args)
-            empty = min(seconds('pass') for _ in range(runs))
-            least = min(seconds(_MAIN, *args) for _ in range(runs))
+        for line in commands:
+            words = line.replace('SNAPSHOT', path).split()
+            seconds(_MAIN, *words)
+            empty = min(seconds('pass') for _ in range(args.runs))
+            least = min(seconds(_MAIN, *words) for _ in range(args.runs))
             print(f'{least:5.2f} s  {least / empty:4.0f} times python -c pass'
                   f'  {line}', flush=True)
     return 0
