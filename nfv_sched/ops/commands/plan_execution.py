@@ -139,8 +139,6 @@ class RunMixin:
                 return execution.simulate(cloud)
             connection = stack.enter_context(
                 source.connection(self, parsed_args))
-            if connection.session.timeout is None:
-                connection.session.timeout = moves.TIMEOUT
             stack.enter_context(http_limits.limited(connection.session))
             try:
                 return (execution.compare if parsed_args.dry_run

@@ -20,9 +20,6 @@ from nfv_sched.base import http_limits
 from nfv_sched.base import strings
 from nfv_sched.ops.run import values
 
-#: Timeout of a request in seconds, unless the account's session sets one.
-TIMEOUT = 60
-
 #: Seconds in which a request that got no answer may still take effect.
 GRACE = 60.0
 
