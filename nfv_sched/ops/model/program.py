@@ -330,7 +330,7 @@ class Program:
             near = cells.values() if node is None else [cells.get(node)]
             for specs, demand in self._demands.items():
                 if demand.matches(pool) and demand.usable(pool):
-                    for cell in {None, *near}:
+                    for cell in dict.fromkeys((None, *near)):
                         amounts[cell, specs] += pool.get('count', 1)
         return amounts
 
@@ -448,7 +448,7 @@ class Program:
                 column = model.column(len(uuids))
                 unknowns.departures[column] = each, option
                 balance[column] = -1
-                for what in set(itertools.chain(*freed)):
+                for what in dict.fromkeys(itertools.chain(*freed)):
                     unknowns.rows[option.host, what][column] = -max(
                         amounts.get(what, 0) for amounts in freed)
             number = min(len(each.uuids), unknowns.max_moves)
@@ -501,7 +501,7 @@ class Program:
                         column: -count for other, columns in of_host.items()
                         if not leaders.isdisjoint(other.uuids)
                         for column in columns}}, -math.inf)
-        for name in {name for name, _uuids in refused}:
+        for name in dict(refused):
             # Columns that are 1 if at least so many come.
             levels: dict[Class, list[int]] = {}
             for each, row in coming[name].items():

@@ -158,9 +158,7 @@ class Drain:
     unfinished: tuple[ReturningServer, ...]
     failed: tuple[str, ...]  #: moves that the simulator refused, for people
     exact: bool  #: whether no plan moves more servers
-    #: no plan moves more servers of the host, unless others make room for
-    #: them; null if that is not known
-    bound: int | None = None
+    bound: int | None = None  #: no plan moves more; null if not known
     options: DrainOptions  #: options with which it was planned
     unread: tuple[UnreadData, ...]  #: data that was not read
     #: with --mib-per-second, but not in a round: how long it takes

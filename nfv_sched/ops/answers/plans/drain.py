@@ -228,7 +228,7 @@ def _with_room(plan: document.Drain, cloud: snapshot.Cloud,
     staying = [server for server in plan.staying
                if server.server_id not in arrived]
     return _with_servers(plan, added, staying, failed=tuple(failed),
-                         exact=plan.exact and not staying), cloud
+                         exact=plan.exact and not staying, bound=None), cloud
 
 
 def _with_shelving(
