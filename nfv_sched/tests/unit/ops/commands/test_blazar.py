@@ -21,7 +21,7 @@ class BlazarTest(base.CommandTestCase):
         path = self.save_cloud(blazar_clouds.cloud())
         for name in ('x', 'freepool'):
             self.refused(
-                f'error: no reservation of Blazar named {name!r}\n',
+                f'error: no reservation of Blazar named {name!r}; there are: ',
                 'capacity', 'list', '--reservation', name, '--from', path)
 
     def test_explain_server(self):

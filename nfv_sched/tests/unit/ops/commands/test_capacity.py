@@ -10,6 +10,7 @@ from nfv_sched.ops.answers.capacity import quota
 from nfv_sched.ops.cloud import file
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import source
+from nfv_sched.ops.model.requests import nova_account
 from nfv_sched.tests import snapshots
 from nfv_sched.tests.unit.ops.cloud import nova_api
 from nfv_sched.tests.unit.ops.commands import base
@@ -200,9 +201,15 @@ class QuotaTest(base.CommandTestCase):
         # Metadata with such a value make no ID of it in a live cloud.
         cloud = dataclasses.replace(CLOUD, aggregates=(snapshot.Aggregate(
             name='a', hosts=('six',), metadata={'kind': self.NAME}),))
+        connected = self.api.connect()
         for of, name, value in (
                 (source, 'reader', lambda arguments: lambda: cloud),
-                (quota, 'keystone', self.api.connect),
+                (nova_account.ks_loading, 'load_auth_from_conf_options',
+                 lambda *args: None),
+                (nova_account.ks_loading, 'load_session_from_conf_options',
+                 lambda *args, **kwargs: connected.session),
+                (nova_account.sdk_connection, 'Connection',
+                 lambda **kwargs: connected),
                 (quota, 'from_nova', self.from_nova)):
             self.useFixture(fixtures.MockPatchObject(of, name, value))
 

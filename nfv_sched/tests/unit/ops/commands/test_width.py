@@ -61,7 +61,7 @@ OLD = snapshot.Flavor(name='old', vcpus=2, memory=2048, extra_specs={
 JOURNAL = 'refusals-20260102T030405Z-1-0123abcd.jsonl'
 #: Columns of sentences and names, beside those of tables, and of lists.
 TEXTS = tables.SENTENCES | {'Description', 'Limit notes', 'Not known', 'What'}
-NUMBER_LISTS = {'NUMA nodes', 'Pinned CPUs'}
+NUMBER_LISTS = {'NUMA nodes', 'Pinned CPUs', 'Lost capacity by cause'}
 #: A number that is neither alone nor part of a name or an address.
 FIGURE = re.compile(r'(?<![\w.:=@-])\d+(\.\d+)?(?![\w.:=@-])')
 #: Columns of names, of which csv has the IDs, too.
