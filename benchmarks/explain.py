@@ -22,7 +22,6 @@ from nfv_sched.ops.cloud import snapshot  # noqa: E402
 from nfv_sched.ops.model.requests import subject  # noqa: E402
 from nfv_sched.ops.simulator import configuration  # noqa: E402
 from nfv_sched.ops.simulator import engine  # noqa: E402
-from nfv_sched.ops.simulator import nova_internals  # noqa: E402
 from nfv_sched.ops.simulator import request  # noqa: E402
 from nfv_sched.ops.simulator import state as states  # noqa: E402
 
@@ -77,8 +76,7 @@ def main() -> int:
     logging.disable(logging.CRITICAL)
     text = CLOUD.format(half=args.hosts // 2, boots=args.boots)
     with configuration.defaults() as defaults:
-        scenario = loader.loads(text, 'cloud', defaults,
-                                nova_internals.extra_spec_problem)
+        scenario = loader.loads(text, 'cloud', defaults)
         with configuration.overrides(scenario):
             simulation = engine.Simulation(states.State(scenario))
             simulation.run()

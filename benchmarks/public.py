@@ -301,9 +301,8 @@ def rearrangements(folder: pathlib.Path, numbers: Sequence[int]) -> None:
                         spread=spread, max_moves=most, avoid=(), points=each)
                     plan = rearrange.plan(now, options)
                     seconds = time.process_time() - began
-                    again = rearrange.plan(moved(now, [
-                        document.move_of(move) for move in plan.moves]),
-                        options)
+                    again = rearrange.plan(
+                        moved(now, document.moves_of(plan)), options)
                     memory = sum(move.memory_mib for move in plan.moves)
                     bound = '?' if plan.bound is None else plan.bound
                     print(f'{most:13}  {each or "":>6}  {plan.before:6}  '

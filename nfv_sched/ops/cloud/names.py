@@ -79,8 +79,9 @@ def unknown(noun: str, name: str, names: Iterable[str],
                 None, key, start).ratio(), key))
         near = list(dict.fromkeys(
             each for key in keys for each in sorted(by_key[key])))
+    suggested = ' or '.join(map(strings.line, near[:_NEAREST]))
     return f'no {noun} named {name!r}' + (
-        f'; did you mean {" or ".join(near[:_NEAREST])}?' if near
+        f'; did you mean {suggested}?' if near
         else there_are(names))
 
 

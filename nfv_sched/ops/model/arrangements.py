@@ -287,14 +287,16 @@ class Positions:
         :returns: None if they leave it a choice, or if it needs what neither
             nodes nor Placement count, such as devices, or its group there
         """
-        request = self.guest(uuid, kind).counted.guest_request
+        counted = self.guest(uuid, kind).counted
+        request = counted.guest_request
         host, terms = self.hosts[name].room.host, request.terms
         if host is None or terms is None or terms.predicted_is_enough or not (
                 terms.steered and request.has_one_cell):
             return None
         # Nova compares local disks with what is free on the host right then.
         if self.policy(uuid) == _AFFINITY or (
-                kind == movable.LIVE and copied.disk_mib != 0):
+                kind == movable.LIVE and copied.disk_mib != 0) or any(
+                query.groups for query in counted.grants.queries):
             return None
         (cells,), _rules = decide.strict_cells(host, [host.all_cells], terms)
         nodes = host.nodes(cells)

@@ -18,7 +18,6 @@ import dataclasses
 import itertools
 import math
 import time
-import types
 import typing as ty
 
 from nfv_sched.fit import decide
@@ -61,9 +60,9 @@ class Mover(ty.NamedTuple):
     likeness: Hashable  #: equal ones are interchangeable
     hosts: tuple[str, ...]  #: names of hosts to which it may go, best first
     #: text of a policy -> least degree to which it has to be kept there
-    kept: Mapping[str, float] = types.MappingProxyType({})
+    kept: Mapping[str, float]
     #: name of a host -> UUIDs; one of these has to go there before it
-    leaders: Mapping[str, frozenset[str]] = types.MappingProxyType({})
+    leaders: Mapping[str, frozenset[str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -73,10 +72,6 @@ class Class:
     mover: Mover  #: one of them
     options: Mapping[Option, _Amounts]  #: what it takes, where it may go
     present: dict[Option, list[str]]  #: UUIDs of those that may leave
-
-    @property
-    def guest(self) -> arrangements.Guest:
-        return self.mover.guest
 
     @property
     def uuids(self) -> list[str]:
@@ -131,7 +126,6 @@ class MoveGoal:
     """A purpose of moves."""
 
     guests: Sequence[arrangements.Guest] = ()  #: new servers
-    hosts: Collection[str] = ()  #: names of hosts to which these may go
     most: int  #: a gain that is enough
     levels = False  #: whether it evens loads, by moves with little memory
 
@@ -150,7 +144,6 @@ class FitNewServers(MoveGoal):
     def __init__(self, guest: arrangements.Guest, fits: Mapping[str, int],
                  most: int):
         self.guests = [guest]
-        self.hosts = fits
         self._fits = fits
         self.most = most
 
@@ -251,12 +244,8 @@ class Program:
                  movers: Sequence[Mover]):
         self._positions = positions
         self._goal = goal
-        sources = {each.uuid: ty.cast(str, positions.servers[each.uuid].host)
-                   for each in movers}
-        names = {*goal.hosts, *sources.values()}.union(*{
-            each.hosts for each in movers})
         self._now = {name: positions.position(name)
-                     for name in positions.hosts if name in names}
+                     for name in positions.hosts}
         self._cells: dict[Hashable, list[tuple[Option, _Amounts]]] = {}
         self._of_guest: dict[Hashable, dict[Option, _Amounts]] = {}
         self._chosen: dict[Hashable, tuple[int, ...] | None] = {}
@@ -274,7 +263,7 @@ class Program:
             key = each.likeness, each.hosts
             if key not in self.classes:
                 self.classes[key] = self._class_of(each)
-            name = sources[each.uuid]
+            name = positions.servers[each.uuid].host or ''
             self.classes[key].present.setdefault(Option(
                 name, positions.cells(self._now[name], each.uuid)),
                 []).append(each.uuid)
@@ -425,14 +414,14 @@ class Program:
         position = self._now[option.host]
         free = self._free[option.host]
         ready = [cells for cells, amounts
-                 in self._cells_of(each.guest, option.host)
+                 in self._cells_of(each.mover.guest, option.host)
                  if all(free.get(what, 0) >= amounts[what]
                         for what in amounts)]
         if option.cells not in ready or len(ready) < 2:
             return False
-        key = each.guest, position.room.key
+        key = each.mover.guest, position.room.key
         if key not in self._chosen:
-            after = position.put(each.guest, '')
+            after = position.put(each.mover.guest, '')
             self._chosen[key] = after and self._positions.cells(after, '')
         return self._chosen[key] != option.cells
 
@@ -453,7 +442,7 @@ class Program:
                         amounts.get(what, 0) for amounts in freed)
             number = min(len(each.uuids), unknowns.max_moves)
             for option, amounts in each.options.items():
-                if (each.guest, option) in forbidden:
+                if (each.mover.guest, option) in forbidden:
                     continue
                 column = model.column(number)
                 unknowns.arrivals[column] = each, option
@@ -546,7 +535,7 @@ class Program:
         arrivals, departures = unknowns.arrivals, unknowns.departures
         # Cost of one move: the fewest first, then those that claims make.
         unit = _COST / (max_moves + 1)
-        memory = max([1, *(each.guest.counted.spec.memory_mb
+        memory = max([1, *(each.mover.guest.counted.spec.memory_mb
                            for each in self.classes.values())])
         of_moves, of_memory = (.1, .88) if goal.levels else (.9, .08)
         unlikely = dict.fromkeys([
@@ -554,7 +543,7 @@ class Program:
             if self._is_unlikely(*arrival)])
         costs = {column: unit * (
             of_moves + .02 * (column in unlikely) + of_memory
-            * each.guest.counted.spec.memory_mb / memory)
+            * each.mover.guest.counted.spec.memory_mb / memory)
             for column, (each, _option) in arrivals.items()}
         model.row(max_moves, dict.fromkeys(arrivals, 1), -math.inf)
         goal.add(self, unknowns)

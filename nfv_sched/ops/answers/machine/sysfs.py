@@ -117,7 +117,7 @@ def _node_of(folder: str) -> int | None:
 
 
 def _read_number(*path: str) -> int | None:
-    """Read a number; None if the kernel says -1, or there is no file."""
+    """Read a number; None if it is negative, or there is no file."""
     try:
         number = int(_text(*path))
     except FileNotFoundError:

@@ -95,7 +95,7 @@ class Machine:
         return tuple(node for node in self.nodes if node.usable)
 
     def sockets(self) -> Mapping[int, int]:
-        """Return the cores of each socket, of each NUMA node if unknown."""
+        """Return the number of cores by socket, by NUMA node if unknown."""
         return collections.Counter(
             node.number if core.socket is None else core.socket
             for node in self.nodes for core in node.cores)

@@ -103,7 +103,7 @@ def empty(
         servers=tuple(search.servers(moves)), others=search.others,
         unfinished=unfinished(cloud, host) if uuids is None else (),
         failed=reasons, exact=exact and not unread,
-        bound=None if unread else search.bound,
+        bound=None if unread or reasons else search.bound,
         options=terms.options, unread=unread)
     if terms.options.make_room and any(
             server.obstacle is None for server in result.staying):
@@ -135,8 +135,8 @@ def evacuate(cloud: snapshot.Cloud, hosts: Sequence[str], *,
         result = document.Evacuation(
             hosts=tuple(hosts), servers=tuple(search.servers(moves)),
             failed=reasons, exact=exact and not unread,
-            bound=None if unread else search.bound, relax=relax, avoid=avoid,
-            unread=unread)
+            bound=None if unread or reasons else search.bound, relax=relax,
+            avoid=avoid, unread=unread)
         if relax:
             result = _with_relaxations(result, after, search)
         return numbered(result)
@@ -326,7 +326,6 @@ class _DrainSearch:
         self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
         self._live_rounds = 0
         self._takes: dict[Hashable, bool] = {}
-        self.bound = 0
         cells = {positions.of_name[host].cell for host in hosts}
         #: Hosts with the fewest free CPUs first.
         self._hosts = sorted(
@@ -373,7 +372,13 @@ class _DrainSearch:
         self._partners = {
             uuid: frozenset(positions.hinted(arrangements.SAME_HOST, uuid))
             & self.kinds.keys() - {uuid} for uuid in self.kinds}
-        self._leading = frozenset().union(*self._partners.values())
+        #: Servers that must be on the same host as another.
+        self._bound = frozenset(filter(self._partners.get, self.kinds)).union(
+            *self._partners.values())
+        #: Servers that are like no other, as hints name them.
+        self._named = self._bound.union(*[
+            positions.hinted(arrangements.DIFFERENT_HOST, uuid)
+            for uuid in self.kinds])
         #: Names of the hosts to which each can go.
         self._reach: dict[str, list[str]] = {}
         #: (host, UUIDs of servers that come there) -> an order of them
@@ -419,8 +424,8 @@ class _DrainSearch:
         """Return a key; servers with equal keys are interchangeable."""
         return (self.positions.guest(uuid, self.kinds[uuid]),
                 tuple(sorted(self.positions.degrees(uuid).items())),
-                self.positions.servers[uuid].group, uuid if (
-                    uuid in self._leading or self._partners[uuid]) else None)
+                self.positions.servers[uuid].group,
+                uuid if uuid in self._named else None)
 
     def _candidates(self, uuid: str) -> Iterator[str]:
         """Yield the hosts that take a server, the best first.
@@ -470,15 +475,6 @@ class _DrainSearch:
                 for partner in self._partners[uuid]
                 if name in self._reach.get(partner, ()))))
 
-    def _in_order(self) -> Iterator[str]:
-        """Yield the servers, none before a partner that may go first."""
-        pending = list(self.kinds)
-        while pending:
-            ready = [uuid for uuid in pending
-                     if self._partners[uuid].isdisjoint(pending)]
-            yield from ready or pending
-            pending = [uuid for uuid in pending if ready and uuid not in ready]
-
     # -- destinations of all servers together
 
     def moves(self, until: float) -> tuple[tuple[values.Move, ...], bool]:
@@ -487,27 +483,22 @@ class _DrainSearch:
         Sets :attr:`bound`.
         """
         self._reach, self._orders = {}, {}
-        movers, few = [], []
-        for index, uuid in enumerate(self._in_order()):
+        for index, uuid in enumerate(self.kinds):
             self._update(index, len(self.kinds), 'servers')
-            # Each other server blocks one host at most, except those that
-            # must be on the same host: for them, all hosts count.
-            is_bound = uuid in self._leading or bool(self._partners[uuid])
-            names = self._reach[uuid] = list(itertools.islice(
-                self._candidates(uuid),
-                None if is_bound else len(self.kinds)))
-            if names:
-                movers.append(self._mover(uuid, names))
-            if names and (is_bound or len(names) < len(self.kinds)):
-                few.append(movers[-1])
+            self._find_reach(uuid)
+        # Those that follow others can go where these can.
+        while any([self._find_reach(uuid) for uuid in self.kinds
+                   if self._partners[uuid]]):
+            pass
+        movers = [self._mover(uuid) for uuid in self.kinds
+                  if self._reach[uuid]]
+        few = [each for each in movers if each.uuid in self._bound
+               or len(each.hosts) < len(self.kinds)]
         self._update(len(self.kinds), len(self.kinds), 'servers')
-        # Servers with the fewest hosts first; interchangeable ones in a row.
-        kinds = list(dict.fromkeys([each.likeness for each in movers]))
-        following = [each.uuid for each in movers if each.leaders]
+        # Servers with the fewest hosts first.
         movers.sort(key=lambda each: (
-            following.index(each.uuid) if each.uuid in following else -1,
             len(each.hosts), -self.positions.servers[each.uuid].flavor.memory,
-            each.hosts, kinds.index(each.likeness)))
+            each.hosts))
         self.bound = len(movers)
         chosen = self._completed({}, movers)
         if _count(chosen) < self.bound:
@@ -518,8 +509,18 @@ class _DrainSearch:
             for name, (order, _after) in chosen.items() for uuid in order]
         return tuple(moves), len(moves) == self.bound
 
-    def _mover(self, uuid: str, names: Sequence[str]) -> program.Mover:
-        leaders = self._partners[uuid]
+    def _find_reach(self, uuid: str) -> bool:
+        """Find the hosts of a server; return whether there are more now."""
+        before = len(self._reach.get(uuid, ()))
+        # Each other server blocks one host at most, except those that must be
+        # on the same host: for them, all hosts count.
+        self._reach[uuid] = list(itertools.islice(
+            self._candidates(uuid),
+            None if uuid in self._bound else len(self.kinds)))
+        return len(self._reach[uuid]) > before
+
+    def _mover(self, uuid: str) -> program.Mover:
+        leaders, names = self._partners[uuid], self._reach[uuid]
         return program.Mover(
             uuid, self.positions.guest(uuid, self.kinds[uuid]),
             self._likeness(uuid), tuple(names),
@@ -548,10 +549,9 @@ class _DrainSearch:
             if is_sure and most is not None:
                 self.bound = min(self.bound, len(movers) - len(few) + most)
             chosen = {}
-            before = len(refused)
             for name, uuids in proposed.items():
                 try:
-                    filled = self._filled(name, uuids)
+                    filled = self._filled(name, uuids, until)
                 except TimeoutError:
                     filled, is_sure = None, False
                 if filled is None:
@@ -559,22 +559,26 @@ class _DrainSearch:
                 else:
                     chosen[name] = filled
             best = max(best, self._completed(chosen, movers), key=_count)
-            if len(refused) == before:
+            if len(chosen) == len(proposed):
                 break
         return best
 
     def _completed(self, chosen: Mapping[str, _Filled],
-                   movers: Iterable[program.Mover]) -> dict[str, _Filled]:
+                   movers: Sequence[program.Mover]) -> dict[str, _Filled]:
         """Add the servers that hosts take besides, each on the first host."""
         chosen = dict(chosen)
-        come = {uuid for order, _after in chosen.values() for uuid in order}
-        for each in movers:
-            for name in each.hosts if each.uuid not in come else ():
-                after = self._joined(chosen, name, each.uuid)
-                if after is not None:
-                    chosen[name] = after
-                    break
-        return chosen
+        # Again, as one may follow another that comes later.
+        while True:
+            come = {uuid for order, _after in chosen.values()
+                    for uuid in order}
+            for each in movers:
+                for name in each.hosts if each.uuid not in come else ():
+                    after = self._joined(chosen, name, each.uuid)
+                    if after is not None:
+                        chosen[name] = after
+                        break
+            if _count(chosen) == len(come):
+                return chosen
 
     def _joined(self, chosen: Mapping[str, _Filled], name: str,
                 uuid: str) -> _Filled | None:
@@ -587,22 +591,28 @@ class _DrainSearch:
                 where, uuid, name, soft=False) else None
         return None if after is None else ((*order, uuid), after)
 
-    def _filled(self, name: str, uuids: Sequence[str]) -> _Filled | None:
+    def _filled(self, name: str, uuids: Sequence[str],
+                until: float) -> _Filled | None:
         """Return an order in which a host takes servers; None: there is none.
 
         The order decides which CPUs and devices are left.
 
-        :raises TimeoutError: if there are too many orders
+        :raises TimeoutError: if there are too many orders, or time is over
         """
         key = name, frozenset(uuids)
         if key in self._orders:
             return self._orders[key]
         states: set[Hashable] = set()
         pending: list[_Filled] = [((), self.positions.position(name))]
-        while pending:
+        for _order in range(_ORDERS):
+            if not pending:
+                filled = None
+                break
             filled = pending.pop()
             if len(filled[0]) == len(uuids):
                 break
+            if time.monotonic() > until:
+                raise TimeoutError()
             # Of interchangeable servers, only one need be tried as the next.
             alike = {self._likeness(uuid): uuid for uuid in reversed(uuids)
                      if uuid not in filled[0]}
@@ -612,10 +622,8 @@ class _DrainSearch:
                 if after is not None and state not in states:
                     states.add(state)
                     pending.append(after)
-            if len(states) > _ORDERS:
-                raise TimeoutError()
         else:
-            filled = None
+            raise TimeoutError()
         self._orders[key] = filled
         return filled
 

@@ -159,9 +159,7 @@ class FailoverAnalysis:
         # No other hosts take it, and not all servers can go to these.
         before = [each for each in before if not set(takers).isdisjoint(
             self._that_take(each, lost))]
-        if len(takers) > len(before):
-            return True
-        return None
+        return True if len(takers) > len(before) else None
 
     def _filters_foresee(self, uuid: str) -> bool:
         """Return whether filters foresee each failure of the claim."""

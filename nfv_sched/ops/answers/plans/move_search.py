@@ -158,7 +158,7 @@ class MoveSearch:
                     if name not in positions.closed and name in there
                     and positions.in_cell(uuid, name)])
             yield program.Mover(
-                uuid, guest, likeness, hosts[likeness], degrees)
+                uuid, guest, likeness, hosts[likeness], degrees, {})
 
     def moves(self) -> tuple[tuple[values.Move, ...], bool]:
         """Return the best moves, and whether no fewer have this effect.
@@ -199,7 +199,7 @@ class MoveSearch:
                 break
             if missed:
                 waiting.appendleft(refused | missed)
-                waiting.extend(refused | {(each.guest, option)}
+                waiting.extend(refused | {(each.mover.guest, option)}
                                for each, option in solution.arriving)
         return best, exact or not best and self.bound == self.before
 
@@ -219,7 +219,7 @@ class MoveSearch:
             moves.append(move)
             most = max(most, (self.value(arrangement), -len(moves)))
         return tuple(moves[:-most[1]]), most[0], frozenset([
-            (each.guest, option) for each, option in order.missed])
+            (each.mover.guest, option) for each, option in order.missed])
 
     def states(self, moves: Sequence[values.Move]) -> Iterator[
             arrangements.Arrangement]:
@@ -361,7 +361,7 @@ class _Order:
     def _spoilt(self, position: arrangements.Position, source: str) -> int:
         """Return how many arrivals at a host would end on other cells."""
         return sum(
-            (after := position.put(each.guest, '')) is not None
+            (after := position.put(each.mover.guest, '')) is not None
             and self._positions.cells(after, '') != option.cells
             for each, option in self._arriving if option.host == source)
 

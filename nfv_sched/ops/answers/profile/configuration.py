@@ -90,8 +90,10 @@ def kernel_arguments(profile: document.Profile) -> list[str]:
         isolated = cpu_spec.to_text(profile.isolated_cpus)
         arguments += [f'isolcpus={isolated}', f'nohz_full={isolated}',
                       f'rcu_nocbs={isolated}']
-        if platform := profile.cpus(cpus.PLATFORM):
-            arguments.append(f'irqaffinity={cpu_spec.to_text(platform)}')
+        if housekeeping := frozenset().union(*map(
+                profile.cpus, cpus.FUNCTIONS)).difference(
+                    profile.isolated_cpus):
+            arguments.append(f'irqaffinity={cpu_spec.to_text(housekeeping)}')
     return arguments
 
 
@@ -119,9 +121,9 @@ def kernel(profile: document.Profile) -> str:
         lines.append('# Early in each boot, before nova-compute: '
                      f'echo {vfs} > /sys/{device}/sriov_numvfs')
     if profile.isolated_cpus:
-        lines.append('# Less latency, more power: intel_pstate=disable '
-                     'intel_idle.max_cstate=0 processor.max_cstate=0 '
-                     'nosoftlockup')
+        lines.append('# Guides for low latency add nosoftlockup processor.'
+                     'max_cstate=0; on Intel also intel_idle.max_cstate=0 '
+                     'intel_pstate=disable')
     if not profile.vendor:
         lines.append('# The vendor of the CPUs is not known: Intel needs '
                      'intel_iommu=on, too.')
@@ -167,8 +169,7 @@ def ovs(profile: document.Profile) -> str:
     return ''.join(
         f'ovs-vsctl --no-wait set Open_vSwitch . other_config:{name}='
         f'{value}\n' for name, value in options.items()) + (
-        '# A receive queue for each of its CPUs: ovs-vsctl set Interface NIC '
-        f'options:n_rxq={len(profile.cpus(cpus.SWITCH))}\n'
+        '# Of each NIC: options:n_rxq=(CPUs of the switch on its node)\n'
         '# If DPDK was on before: restart ovs-vswitchd.\n')
 
 

@@ -25,7 +25,7 @@ def reading(service_type: str, name: str, error: type[Exception],
 
     :param error: raised if the account cannot be used, or the service not read
     """
-    conf, why = database.CONF, f'no connection to {name}'
+    conf = database.CONF
     with contextlib.ExitStack() as stack:
         try:
             session = ks_loading.load_session_from_conf_options(
@@ -34,11 +34,12 @@ def reading(service_type: str, name: str, error: type[Exception],
             stack.callback(session.session.close)
             connected = sdk_connection.Connection(
                 session=session, oslo_conf=conf, service_types={service_type})
-            why = f'{name} cannot be read'
+        except _ERRORS as exc:
+            raise error(f'no connection to {name}: '
+                        f'{http_limits.reason(exc)}') from exc
+        try:
             with http_limits.limited(session):
                 yield connected
-        except http_limits.MALFORMED as exc:
-            raise error(f'{why}: malformed answer: '
-                        f'{exc.__class__.__name__}: {exc}') from exc
-        except _ERRORS as exc:
-            raise error(f'{why}: {http_limits.reason(exc)}') from exc
+        except (*http_limits.MALFORMED, *_ERRORS) as exc:
+            raise error(
+                f'{name} cannot be read: {http_limits.reason(exc)}') from exc

@@ -273,4 +273,4 @@ class QuotaTest(base.CommandTestCase):
         self.api.projects = [{'id': None, 'name': 'odd'}]
         code, _out, err = self.allowed('odd')
         self.assertEqual(1, code)
-        self.assertIn('Keystone cannot be read: malformed answer', err)
+        self.assertIn('Keystone cannot be read: malformed URL or answer', err)

@@ -298,7 +298,7 @@ class DrainTest(running.RunningTestCase):
             self.assertEqual((), of_a.related)
             self.assertIn(of_a.id, of_b.related)
         # Both go where there is room for both, if there is time to find it.
-        for seconds, found in ((1, [('a', 'three'), ('b', 'three')]),
+        for seconds, found in ((600, [('a', 'three'), ('b', 'three')]),
                                (0, [('a', 'two')])):
             self.assertEqual(found, self.hinted(
                 'a p2 one', 'b p2 one', 'c p4 two', 'd p2 two', 'e p4 three',
@@ -312,6 +312,10 @@ class DrainTest(running.RunningTestCase):
                 'a p1 one', 'b p1 one', 'c p1 one', 'd p4 two',
                 'e p4 three', 'f p2 three', hints={
                     'a': {'same_host': 'b'}, 'b': {'same_host': 'c'}}))
+
+        self.assertEqual(3, len(self.hinted(
+            'b p1 one', 'a p1 one', 'c p1 one', hints={
+                'a': {'same_host': 'b c'}, 'b': {'same_host': 'a'}})))
 
     def test_same_host_as_one_that_stays(self):
         self.assertEqual([('a', 'two')], self.hinted(

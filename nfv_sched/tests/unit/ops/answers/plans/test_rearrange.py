@@ -121,6 +121,12 @@ class SpreadTest(RearrangeTestCase):
         self.assertEqual([('one', 'three')], [
             (move.source, move.destination) for move in found.moves])
 
+    def test_nothing_can_move(self):
+        self.assertPlan([], (3, 3, 3, False), plan(dataclasses.replace(
+            self.found, servers=tuple([dataclasses.replace(each, locked=True)
+                                       for each in self.found.servers])),
+            True))
+
     def test_empty_plan_once_even(self):
         self.assertPlan([], (0, 0, None, True), plan(cloud(
             [ONE, TWO], [running('a', ONE, 0, (1, 5)),
