@@ -179,8 +179,8 @@ class DrainTest(StrategyTestCase):
 
     STRATEGY = drain.NFVDrain if WATCHER else None
     EXAMPLE = 'telco'
-    MOVES = [('pgw-1', 'live', 'compute-3'), ('dns-3', 'live', 'compute-3'),
-             ('fw-1', 'live', 'compute-3'), ('pgw-2', 'live', 'compute-2')]
+    MOVES = [('fw-1', 'live', 'compute-3'), ('pgw-1', 'live', 'compute-3'),
+             ('dns-3', 'live', 'compute-3'), ('pgw-2', 'live', 'compute-2')]
 
     def test_drain(self):
         """The applier carries out what was planned, in this order."""
