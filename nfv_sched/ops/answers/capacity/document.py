@@ -202,7 +202,7 @@ def fit(counted: 'capacity.FlavorCapacity', part: CloudPart, *,
 def host_fits(cloud: snapshot.Cloud, counted: 'capacity.FlavorCapacity',
               leaving: Mapping[str, snapshot.Server] | None = None,
               ) -> HostFits:
-    """Count what fits on each host; ``leaving`` has a server of each to go."""
+    """Count what fits by host; ``leaving``: host -> server that leaves it."""
     leaving = leaving or {}
     return HostFits(
         blazar=blazar_hosts(cloud, counted.hosts), hosts=tuple([

@@ -373,10 +373,10 @@ class _DrainSearch:
             uuid: frozenset(positions.hinted(arrangements.SAME_HOST, uuid))
             & self.kinds.keys() - {uuid} for uuid in self.kinds}
         #: Servers that must be on the same host as another.
-        self._bound = frozenset(filter(self._partners.get, self.kinds)).union(
+        self._joint = frozenset(filter(self._partners.get, self.kinds)).union(
             *self._partners.values())
         #: Servers that are like no other, as hints name them.
-        self._named = self._bound.union(*[
+        self._named = self._joint.union(*[
             positions.hinted(arrangements.DIFFERENT_HOST, uuid)
             for uuid in self.kinds])
         #: Names of the hosts to which each can go.
@@ -492,7 +492,7 @@ class _DrainSearch:
             pass
         movers = [self._mover(uuid) for uuid in self.kinds
                   if self._reach[uuid]]
-        few = [each for each in movers if each.uuid in self._bound
+        few = [each for each in movers if each.uuid in self._joint
                or len(each.hosts) < len(self.kinds)]
         self._update(len(self.kinds), len(self.kinds), 'servers')
         # Servers with the fewest hosts first.
@@ -516,7 +516,7 @@ class _DrainSearch:
         # on the same host: for them, all hosts count.
         self._reach[uuid] = list(itertools.islice(
             self._candidates(uuid),
-            None if uuid in self._bound else len(self.kinds)))
+            None if uuid in self._joint else len(self.kinds)))
         return len(self._reach[uuid]) > before
 
     def _mover(self, uuid: str) -> program.Mover:

@@ -270,11 +270,7 @@ class DrainTest(running.RunningTestCase):
                 cloud, moves=moves, servers=(moved, b)), 'one'))
 
     def hinted(self, *servers, hints, seconds=drain.SECONDS, **kwargs):
-        """Plan with hints that name servers.
-
-        :param hints: name of a server -> hint -> names
-        :returns: the servers that move, in order, and their destinations
-        """
+        """Return moves with hints: name of a server -> hint -> names."""
         cloud = self.running(*servers, **kwargs)
         uuids = {server.name: server.uuid for server in cloud.servers}
         cloud = dataclasses.replace(cloud, servers=tuple([
@@ -333,6 +329,13 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual([('a', 'three'), ('b', 'two')], sorted(self.hinted(
             'a p1 one', 'b p1 one', 'c p4 two', 'd p4 three',
             hints={'a': {'different_host': 'b c'}})))
+        # Of two that are alike, the one that a hint names counts.
+        for name in 'ce':
+            self.assertEqual(3, len(self.hinted(
+                'a p2 one', 'c p1 one', 'e p1 one', 'f p4 two', 'x p1 two',
+                'g p4 three', 'h p3 three', hints={
+                    'a': {'different_host': name},
+                    **dict.fromkeys('ce', {'different_host': 'a'})})))
 
     def test_hints_without_filter(self):
         self.assertEqual(['a', 'b'], sorted(dict(self.hinted(

@@ -419,10 +419,7 @@ class TestShadow(CapacityTestCase):
             [], ['VSwitchNUMAAffinityFilter'], numa)])
 
     def test_networks(self):
-        """Without limits from a filter the claim does not ask where they are.
-
-        The filter of the thread policy hands on none.
-        """
+        """The filter of the thread policy hands no limits to the claim."""
         host = small_clouds.host(
             'one', small_clouds.near(small_clouds.node(0), 'data'),
             small_clouds.node(1), traits=['HW_CPU_HYPERTHREADING'])
