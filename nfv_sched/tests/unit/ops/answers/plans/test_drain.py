@@ -173,6 +173,7 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual(['the disk is full'], [
             each.why for each in self.found.servers[0].lacks])
         self.assertEqual(2, len(self.found.failed))
+        self.assertIsNone(self.found.bound)
 
     def test_live_elsewhere(self):
         """Rather live to another host than cold."""

@@ -51,7 +51,7 @@ class MakingRoomTest(running.RunningTestCase):
         guest, = self.found.staying
         self.assertEqual({refusals.LackKind.PLACEMENT: 2},
                          running.causes(guest))
-        self.assertFalse(self.found.exact)
+        self.assertEqual((False, None), (self.found.exact, self.found.bound))
 
     def test_server_group(self):
         """Only the host without another member is of use."""
