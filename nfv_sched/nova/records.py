@@ -284,17 +284,18 @@ def _last_moves(context, hosts: Mapping[str, str | None],
     return last_moves
 
 
-def late_failures() -> Mapping[tuple[str, str], int]:
+def late_failures() -> tuple[Mapping[tuple[str, str], int], list[str]]:
     """Count what failed on nova-compute in the last hour.
 
-    :returns: by name and label of the metric; empty if a cell cannot be read
+    :returns: (by name and label of the metric; the cells that cannot be read,
+        without which there are no counts)
     """
     total: collections.Counter[tuple[str, str]] = collections.Counter()
     results, unread = database.read_cells(database.all_cells(
         nova_context.get_admin_context()), _late_failures)
     for counts in results.values():
         total.update(counts)
-    return {} if unread else total
+    return {} if unread else total, list(map(str, unread))
 
 
 def _late_failures(context) -> dict[tuple[str, str], int]:

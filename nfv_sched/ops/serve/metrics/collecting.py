@@ -55,7 +55,8 @@ class Collection:
         self.registry = prometheus_client.CollectorRegistry()
         self.registry.register(self.collector)
         self.late_failures: Callable[
-            [], Mapping[tuple[str, str], int]] = dict
+            [], tuple[Mapping[tuple[str, str], int], list[str]]] = (
+                lambda: ({}, []))
         if parsed_args.source is not None:
             self._read = lambda: source.load(
                 parsed_args.source, parsed_args.config_file)
@@ -92,12 +93,12 @@ class Collection:
         missing = self._count_refusals()
         cloud = self._read()
         self._publish(cloud)
-        late: Mapping[tuple[str, str], int] = {}
         try:
-            late = self.late_failures()
+            late, unread = self.late_failures()
         except Exception as exc:  # of the API database
-            missing.append('Late failures and retries are not known: '
-                           f'{source.database_error(exc)}')
+            late, unread = {}, [str(source.database_error(exc))]
+        missing += [f'Late failures and retries are not known: {each}'
+                    for each in unread]
         families = self._families(cloud, late)
         missing += map(str, cloud.missing)
         self.collector.collected = rendering.Collected(

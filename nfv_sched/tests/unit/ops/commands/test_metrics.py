@@ -97,14 +97,17 @@ class TextFileTest(MetricsTestCase):
             failover=False))
 
     def test_no_late_failures(self):
-        """Nova's API database fails after the cloud was read."""
+        """Nova's API database, or a cell, fails after the cloud was read."""
         collection = self.collection()
-        with mock.patch.object(
-                collection, 'late_failures',
-                side_effect=db_exception.DBConnectionError()):
-            missing, = set(collection.collect()) - {str(CLOUD.missing[0])}
-        self.assertIn('Late failures and retries are not known: ' + (
-            "Nova's API database does not answer"), missing)
+        for answer, text in (
+                (db_exception.DBConnectionError(),
+                 "Nova's API database does not answer"),
+                ([({}, ['cell 1 did not answer'])], 'cell 1 did not answer')):
+            with mock.patch.object(
+                    collection, 'late_failures', side_effect=answer):
+                missing, = set(collection.collect()) - {str(CLOUD.missing[0])}
+            self.assertIn(
+                f'Late failures and retries are not known: {text}', missing)
         found = figures(collection.render('')[1].decode())
         self.assertEqual(2, found['nfv_sched_snapshot_missing',])
         self.assertIn(('nfv_sched_imbalance', 'router'), found)
