@@ -241,10 +241,11 @@ def add_seconds(parser: argparse.ArgumentParser) -> None:
              'hosts are emptied in rounds)')
 
 
-def add_moves(parser: argparse.ArgumentParser, most: int) -> None:
+def add_moves(parser: argparse.ArgumentParser,
+              most: int | None = None) -> None:
     parser.add_argument(
         '--max-moves', type=positive, default=most, metavar='M',
-        help=f'maximum number of moves (default: {most})')
+        help=f'maximum number of moves (default: {most or "all"})')
     add_seconds(parser)
 
 

@@ -62,7 +62,7 @@ class DrainHost(planning.MovePlanCommand):
             '--make-room', action='store_true',
             help='if no host takes a server, move servers of other hosts '
                  'first, live and three at most for each')
-        arguments.add_seconds(parser)
+        arguments.add_moves(parser)
         arguments.add_relax(parser)
         parser.add_argument(
             '--shelve', action='store_true',
@@ -71,6 +71,11 @@ class DrainHost(planning.MovePlanCommand):
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         arguments.check_host_groups(parsed_args)
+        if parsed_args.max_moves and (
+                parsed_args.make_room or parsed_args.shelve
+                or _has_rounds(parsed_args)):
+            raise errors.UsageError('--max-moves is for one host, without '
+                                    '--make-room and --shelve')
         if _has_rounds(parsed_args):
             if parsed_args.server:
                 raise errors.UsageError('--server is for one host')
@@ -89,7 +94,8 @@ class DrainHost(planning.MovePlanCommand):
         from nfv_sched.ops.answers.plans import rolling
         options = document.DrainOptions(
             make_room=parsed_args.make_room, relax=parsed_args.relax,
-            shelve=parsed_args.shelve, **self.move_options(parsed_args))
+            shelve=parsed_args.shelve, max_moves=parsed_args.max_moves,
+            **self.move_options(parsed_args))
         if _has_rounds(parsed_args):
             return rolling.plan(
                 cloud,

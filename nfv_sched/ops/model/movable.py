@@ -83,6 +83,7 @@ class ObstacleKind(WordedKind):
         'it has PCI devices of an alias that is not live_migratable')
     AVOIDED = 'avoided', 'as --avoid says'
     LIVE_ONLY = 'live_only', 'as --live-only says'
+    MAX_MOVES = 'max_moves', 'as --max-moves says'
     #: With --cold-for-vfs: the server is migrated cold.
     VFS = 'vfs', 'a live migration would detach its VFs'
     #: Some host would keep its strict policies only in a cold migration.

@@ -140,6 +140,7 @@ class DrainOptions(movable.MoveOptions):
     relax: bool = False  #: whether policies are named that keep servers there
     #: whether servers that find no other host are shelved
     shelve: bool = False
+    max_moves: int | None = None  #: maximum number of moves; null for any
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

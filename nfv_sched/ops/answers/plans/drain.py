@@ -321,6 +321,9 @@ class _DrainSearch:
         self.positions = positions
         self.closed = positions.closed.union(hosts, closed)
         self._failed = terms.failed
+        self._max_moves = terms.options.max_moves
+        #: UUIDs of servers that could be moved after the highest number.
+        self._beyond: set[str] = set()
         self._update = terms.update
         # Moves that the simulator refused: (server, how, destination) -> why.
         self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}
@@ -507,6 +510,10 @@ class _DrainSearch:
             self.positions, uuid, self.positions.servers[uuid].host or '',
             name, self.kinds[uuid])
             for name, (order, _after) in chosen.items() for uuid in order]
+        if self._max_moves is not None:
+            self._beyond = {move.id for move in moves[self._max_moves:]}
+            self.bound = min(self.bound, self._max_moves)
+        moves = moves[:self._max_moves]
         return tuple(moves), len(moves) == self.bound
 
     def _find_reach(self, uuid: str) -> bool:
@@ -639,6 +646,10 @@ class _DrainSearch:
                        obstacle=self._reasons[move.id])
         for uuid in self._uuids:
             if uuid in moved:
+                continue
+            if uuid in self._beyond:
+                yield _row(positions, uuid, obstacle=movable.obstacle(
+                    movable.ObstacleKind.MAX_MOVES))
                 continue
             if uuid not in self.kinds:
                 yield _row(positions, uuid, obstacle=self._reasons[uuid])

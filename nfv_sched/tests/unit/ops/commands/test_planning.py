@@ -75,6 +75,9 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
                  'HOST, --aggregate or --availability-zone is needed'),
                 ('host', 'drain', 'one', 'two', '--server', 'a',
                  '--server is for one host'),
+                *(('host', 'drain', 'one', more, '--max-moves', '1',
+                   '--max-moves is for one host, without')
+                  for more in ('two', '--make-room', '--shelve')),
                 ('host', 'drain', 'x*', "no host matches 'x*'"),
                 ('cloud', 'defrag', '--flavor', 'x', "no flavor named 'x'"),
                 ('cloud', 'defrag', '--flavor', 'p1', '--ports', '1001',

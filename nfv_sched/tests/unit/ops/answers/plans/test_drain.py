@@ -97,6 +97,24 @@ class DrainTest(running.RunningTestCase):
         self.assertEqual({None, 'three'}, set(found.values()))
         self.assertTrue(self.found.exact)
 
+    def test_max_moves(self):
+        """The first of the plan; who stays in any case keeps the reason."""
+        servers = ('a p1 one', 'b p4 one', 'c p3 one', 'y p4 two',
+                   'z p4 two', 'w p4 three')
+        all_moves = self.plan(*servers)
+        moves = self.found.moves
+        self.assertEqual((True, 2), (self.found.exact, len(moves)))
+        for most in (1, 2, 3):
+            found = self.plan(*servers, options={'max_moves': most})
+            self.assertEqual(moves[:most], self.found.moves)
+            self.assertEqual((True, min(most, 2)),
+                             (self.found.exact, self.found.bound))
+            beyond = {move.name for move in moves[most:]}
+            for name, outcome in found.items():
+                self.assertEqual(
+                    (None, None, movable.obstacle(Kind.MAX_MOVES))
+                    if name in beyond else all_moves[name], outcome)
+
     def test_only_node(self):
         """That of the switch, unless more than that node may matter."""
         strict, options = 'nfv:vswitch_numa_affinity: strict', 'options:\n'
