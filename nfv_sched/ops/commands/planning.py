@@ -14,6 +14,7 @@ import dataclasses
 import glob
 import os
 import re
+import shlex
 import textwrap
 import typing as ty
 
@@ -284,6 +285,11 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             self._run_code = self.carry_out(parsed_args, self._saved)
         elif parsed_args.save is not None and (
                 parsed_args.formatter == base.TABLE):
-            self.print_line(f'Saved: {parsed_args.save}. To check it: '
-                            f'{self.rest_command(parsed_args)} --dry-run')
+            path = parsed_args.source
+            offline = '' if path is None or source.is_url(path) or getattr(
+                parsed_args, 'os_cloud', None) else (
+                    f' --from {shlex.quote(path)}')
+            self.print_line(
+                f'Saved: {parsed_args.save}. To check it: '
+                f'{self.rest_command(parsed_args)} --dry-run{offline}')
         return code

@@ -179,8 +179,7 @@ class SnapshotPages:
             'query': pattern, 'capacities': tables.Table(_CAPACITY_COLUMNS, [
                 [html.PageLink(fit.flavor, _link(
                     '/capacity', {'show': fit.flavor})), *(
-                        column.for_people(fit) if column.value is None
-                        else column.cell(fit) for column in shown)]
+                        column.for_people(fit) for column in shown)]
                 for fit in fits]),
             'uncounted': [name for name in names
                           if name not in self._capacities],

@@ -246,6 +246,7 @@ class LintTest(base.CommandTestCase):
     def test_usage(self):
         for args, said in (
             ((), 'NAME, --all or --file needed'),
+            ((path := self.write_file('f.json', {}),), f'--file {path}'),
             (('good', '--all'), 'either NAME or --all'),
             (('good', '--image-property', 'x'), 'KEY=VALUE needed'),
             (('good', '-c', 'x'), 'no column x'),

@@ -91,7 +91,7 @@ class PlansTest(test_plan_run.PlanRunTestCase, running.RunningTestCase):
         self.save()
         self.assertIn(
             f'\nSaved: {self.path}. To check it: nfv-sched plan run '
-            f'{self.path} --dry-run\n',
+            f'{self.path} --dry-run --from {self.in_folder("cloud")}\n',
             self.run_plan('host', 'drain', 'one', '--save', self.path))
 
     def test_run(self):

@@ -128,6 +128,8 @@ class CapacityTest(_PagesTest):
             [(row['Flavor'], row['Fits'], row['Placement capacity'],
               row['Hosts with capacity']) for row in found.table('Flavor')])
         self.assertIn('/capacity?show=strict', found.links)
+        self.assertFalse([row for row in found.table('Flavor') if '{' in row[
+            'Lost capacity by cause']])
 
     def test_hosts(self):
         cloud = example('two-hosts')
