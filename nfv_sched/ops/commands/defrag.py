@@ -8,7 +8,6 @@ from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import planning
-from nfv_sched.ops.commands import source
 
 _EPILOG = f"""\
 Servers may not fit although the hosts together have enough free CPUs, pages
@@ -28,7 +27,6 @@ examples:
 class DefragCloud(planning.MovePlanCommand):
     """Plan live migrations that make room for more servers of a flavor."""
 
-    cloud = source.Source(simulates=True, has_account=False)
     epilog = _EPILOG
     schemas = {'cloud-defrag': document.Defrag}
 

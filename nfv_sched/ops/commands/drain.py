@@ -11,7 +11,6 @@ from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import planning
-from nfv_sched.ops.commands import source
 
 _BACKGROUND = """\
 Strict policies are kept after the move, others no less than before, and server
@@ -40,7 +39,6 @@ examples:
 class DrainHost(planning.MovePlanCommand):
     """Plan draining hosts: each server live, cold or not at all."""
 
-    cloud = source.Source(simulates=True, has_account=False)
     closes_hosts = True
     background = _BACKGROUND
     epilog = _EPILOG

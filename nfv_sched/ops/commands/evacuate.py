@@ -8,7 +8,6 @@ from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import planning
-from nfv_sched.ops.commands import source
 
 _EPILOG = f"""\
 Make sure that the hosts are off: Nova knows only that nova-compute does not
@@ -33,7 +32,6 @@ examples:
 class EvacuateHost(planning.MovePlanCommand):
     """Plan the evacuation of the servers of hosts that are down."""
 
-    cloud = source.Source(simulates=True, has_account=False)
     epilog = _EPILOG
     migrates = False
     schemas = {'host-evacuate': document.Evacuation}

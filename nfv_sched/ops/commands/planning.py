@@ -121,6 +121,7 @@ class PlanCommand(Report):
 class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
     """Base of the commands whose plans can be saved and carried out."""
 
+    cloud = source.Source(simulates=True, has_account=False)
     writes = 'save'
     migrates = True  #: whether the moves are migrations of servers
 

@@ -8,7 +8,6 @@ from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.commands import arguments
 from nfv_sched.ops.commands import planning
-from nfv_sched.ops.commands import source
 
 _PROOF = """\
 A solver finds the moves, and says what no moves exceed, if it can prove that
@@ -17,7 +16,6 @@ in time. No policy of a server, or of its server group, is satisfied less.
 
 
 class Rearrange(planning.MovePlanCommand):
-    cloud = source.Source(simulates=True, has_account=False)
     spreads: bool
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -47,13 +47,8 @@ def boot_together(state: states.State,
     state.servers.update((server.name, server) for server in booted)
     state.notes = []
     try:
-        boot_request = request.wanted(state, step)
-        for server in booted:
-            request.create(state, server, boot_request, booted[0])
-        spec = booted[0].spec.obj_clone()
-        if step.group:
-            spec.instance_group = request.server_group(state, step.group)
-        request.set_destination(state, spec, step.host)
+        spec = request.create_together(
+            state, booted, request.wanted(state, step))
         lists = conductor.select(state, spec,
                                  [server.uuid for server in booted])
     except servers.Refused as e:

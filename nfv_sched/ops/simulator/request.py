@@ -129,6 +129,19 @@ def create(state: states.State, server: servers.SimulatedServer,
         state.groups.setdefault(boot_request.group, []).append(server.name)
 
 
+def create_together(state: states.State,
+                    booted: Sequence[servers.SimulatedServer],
+                    boot_request: BootRequest) -> objects.RequestSpec:
+    """Create several servers; return the request for all of them."""
+    for server in booted:
+        create(state, server, boot_request, booted[0])
+    spec = booted[0].spec.obj_clone()
+    if boot_request.group:
+        spec.instance_group = server_group(state, boot_request.group)
+    set_destination(state, spec, boot_request.host)
+    return spec
+
+
 def _zone(state: states.State, boot_request: BootRequest) -> str | None:
     if boot_request.stored:
         return boot_request.zone

@@ -698,6 +698,15 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
     def host(self, server):
         return self.instance(server).host
 
+    def compute_node(self, host):
+        return objects.ComputeNode.get_first_node_by_host_for_old_compat(
+            self.ctxt, host)
+
+    def topology(self, host):
+        """Return what the compute node has recorded of its NUMA nodes."""
+        return objects.NUMATopology.obj_from_db_obj(
+            self.compute_node(host).numa_topology)
+
     def nodes(self, server):
         """Return the host NUMA node of each guest NUMA node.
 
@@ -729,8 +738,7 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
 
     def pci_devices(self, server):
         """Return the PCI devices of a guest on its host, as objects."""
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, self.host(server))
+        node = self.compute_node(self.host(server))
         return [device for device in objects.PciDeviceList.
                 get_by_instance_uuid(self.ctxt, server['id'])
                 if device.compute_node_id == node.id]
@@ -816,15 +824,12 @@ class CloudTestCase(base.LibvirtMigrationMixin, base.ServersTestBase):
         self.assertEqual(
             {name: {} for name in self.compute_rp_uuids}, self.usages())
         for name in self.compute_rp_uuids:
-            node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-                self.ctxt, name)
+            node = self.compute_node(name)
             self.assertEqual([], [
                 device.address for device in objects.PciDeviceList.
                 get_by_compute_node(self.ctxt, node.id)
                 if not device.is_available()])
-            topology = objects.NUMATopology.obj_from_db_obj(
-                node.numa_topology)
-            for cell in topology.cells:
+            for cell in self.topology(name).cells:
                 self.assertEqual((set(), 0, 0), (
                     cell.pinned_cpus, cell.cpu_usage, cell.memory_usage))
 
@@ -894,6 +899,11 @@ class PCI:
     def strict_pci(self, alias, vcpus=GUEST_VCPUS, **extra_specs):
         return self.pci_flavor(alias, vcpus, nfv__pci_numa_affinity='strict',
                                **extra_specs)
+
+    def fill(self, host, node):
+        filler = self.flavor(vcpus=PINNED_CPUS_PER_NODE,
+                             nfv__numa_node_0=str(node))
+        self.assertEqual([[node]], self.occupy(filler, host))
 
 
 class NFVCloudTestCase(CloudTestCase):

@@ -75,7 +75,31 @@ class NeutronView(neutron_api.NeutronAPI):
         return shown
 
 
-class NetworkCloudTestCase(base.NFVCloudTestCase):
+class LedgerCloud:
+    """A cloud whose ledger can be published; a mixin."""
+
+    def start_apis(self, neutron_server):
+        self.neutron_api = neutron_server.start_for(self)
+        self.placement_api = placement_api.PlacementAPI(
+            self.placement.fixture.conf_fixture.conf).start_for(self)
+        for group, api in (('neutron', self.neutron_api),
+                           ('placement', self.placement_api)):
+            self.flags(auth_type='none', endpoint_override=api.url,
+                       group=group)
+
+    def provider(self, host):
+        return names.provider_uuid(self.compute_rp_uuids[host])
+
+    def release(self, consumer):
+        self.assertEqual(204, self.placement.delete(
+            f'/allocations/{consumer}').status)
+
+    def unbind(self, ports):
+        for port in ports:
+            self.neutron_api.ports.remove(port)
+
+
+class NetworkCloudTestCase(LedgerCloud, base.NFVCloudTestCase):
     """A cloud with limits of ports and rules.
 
     A host has 6 ports for guests, beside 4 physical ones, and no limit of
@@ -92,13 +116,7 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
 
     def configure(self):
         super().configure()
-        self.neutron_api = NeutronView().start_for(self)
-        self.placement_api = placement_api.PlacementAPI(
-            self.placement.fixture.conf_fixture.conf).start_for(self)
-        for group, api in (('neutron', self.neutron_api),
-                           ('placement', self.placement_api)):
-            self.flags(auth_type='none', endpoint_override=api.url,
-                       group=group)
+        self.start_apis(NeutronView())
         self.flags(neutron_lookup_timeout=20.0, **self.limits,
                    group='nfv_sched')
 
@@ -126,9 +144,6 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
             done = self.publisher.round()
         self.assertFalse(done.failed, done)
 
-    def provider(self, host):
-        return names.provider_uuid(self.compute_rp_uuids[host])
-
     # -- Neutron ------------------------------------------------------------
 
     def on_host(self, host):
@@ -142,10 +157,6 @@ class NetworkCloudTestCase(base.NFVCloudTestCase):
                  for _ in range(count)]
         self.neutron_api.ports.extend(ports)
         return ports
-
-    def unbind(self, ports):
-        for port in ports:
-            self.neutron_api.ports.remove(port)
 
     def security_group(self, rules):
         """Create a security group; returns how a request names it."""

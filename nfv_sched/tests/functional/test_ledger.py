@@ -69,10 +69,6 @@ class LedgerTestCase(network.NetworkCloudTestCase):
         self.assertEqual(204, answer.status, answer.body)
         return consumer
 
-    def release(self, consumer):
-        self.assertEqual(204, self.placement.delete(
-            f'/allocations/{consumer}').status)
-
 
 class LifeTest(LedgerTestCase):
     def test_migrations(self):

@@ -11,7 +11,6 @@ import copy
 import fixtures
 from nova.db.main import api as main_api
 from nova.db.main import models as main_models
-from nova import objects
 from nova.scheduler import host_manager
 from nova.tests.functional.api import client
 
@@ -50,11 +49,6 @@ class NodesTestCase(network.NetworkCloudTestCase):
         return {name: (usages[name], inventory['reserved'])
                 for name, inventory in inventories.items()
                 if names.is_of_node(name)}
-
-    def topology(self, host):
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, host)
-        return objects.NUMATopology.obj_from_db_obj(node.numa_topology)
 
     def pinned(self, host):
         """What Nova has recorded of them."""

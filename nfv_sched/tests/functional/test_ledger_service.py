@@ -25,26 +25,19 @@ from nfv_sched.ledger import publisher
 from nfv_sched.limits import names
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import network
-from nfv_sched.tests import placement_api
 from nfv_sched.tests.unit.limits import neutron_api
 
 Action = publisher.Action
 
 
-class LedgerTestCase(base.CloudTestCase):
+class LedgerTestCase(network.LedgerCloud, base.CloudTestCase):
     """A cloud with a limit of 20 ports, 2 of them physical, and 100 rules."""
 
     def configure(self):
         super().configure()
-        self.neutron_api = neutron_api.NeutronAPI().start_for(self)
-        self.placement_api = placement_api.PlacementAPI(
-            self.placement.fixture.conf_fixture.conf).start_for(self)
+        self.start_apis(neutron_api.NeutronAPI())
         self.flags(vswitch_ports_per_node=20, vswitch_physical_ports=2,
                    security_rules_per_node=100, group='nfv_sched')
-        for group, api in (('neutron', self.neutron_api),
-                           ('placement', self.placement_api)):
-            self.flags(auth_type='none', endpoint_override=api.url,
-                       group=group)
 
     def setUp(self):
         super().setUp()
@@ -68,9 +61,6 @@ class LedgerTestCase(base.CloudTestCase):
         self.assertEqual([], done.failures)
         return {report.host: report.action for report in done.hosts}
 
-    def provider(self, host):
-        return names.provider_uuid(self.compute_rp_uuids[host])
-
     def inventory(self, host, resource_class=names.PORTS):
         """Total and reserved, None if there is no such provider."""
         answer = self.placement.get(
@@ -79,6 +69,11 @@ class LedgerTestCase(base.CloudTestCase):
             return None
         inventory = answer.body['inventories'].get(resource_class)
         return inventory and (inventory['total'], inventory['reserved'])
+
+    def traits(self, host):
+        return self.placement.get(
+            f'/resource_providers/{self.provider(host)}/traits',
+            version='1.6').body['traits']
 
     def allocate(self, consumer, host, ports=0, rules=0, status=204):
         resources = {name: amount for name, amount in (
@@ -89,10 +84,6 @@ class LedgerTestCase(base.CloudTestCase):
             'consumer_generation': None, 'project_id': uuids.project,
             'user_id': uuids.user}, version='1.28')
         self.assertEqual(status, answer.status, answer.body)
-
-    def release(self, consumer):
-        self.assertEqual(204, self.placement.delete(
-            f'/allocations/{consumer}').status)
 
     def bind(self, host, count=1, device=None, owner='compute:nova',
              groups=(), vnic_type='normal', project=''):
@@ -119,10 +110,6 @@ class LedgerTestCase(base.CloudTestCase):
                 uuid=port['id'])
             interface.create()
 
-    def unbind(self, ports):
-        for port in ports:
-            self.neutron_api.ports.remove(port)
-
     def group(self, rules):
         group = getattr(uuids, f'group{len(self.neutron_api.rules)}')
         self.neutron_api.rules.extend(
@@ -145,10 +132,7 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual('host1_nfv_ledger', provider['name'])
         self.assertEqual(self.compute_rp_uuids['host1'],
                          provider['parent_provider_uuid'])
-        self.assertEqual(
-            [names.TRAIT], self.placement.get(
-                f'/resource_providers/{self.provider("host1")}/traits',
-                version='1.6').body['traits'])
+        self.assertEqual([names.TRAIT], self.traits('host1'))
         inventory = self.placement.get(
             f'/resource_providers/{self.provider("host1")}/inventories/'
             f'{names.PORTS}').body
@@ -214,9 +198,7 @@ class PublicationTest(LedgerTestCase):
         self.computes['host1'].manager.rt.reportclient.clear_provider_cache()
         self._run_periodics()
         self.assertEqual((20, 2), self.inventory('host1'))
-        self.assertEqual([names.TRAIT], self.placement.get(
-            f'/resource_providers/{self.provider("host1")}/traits',
-            version='1.6').body['traits'])
+        self.assertEqual([names.TRAIT], self.traits('host1'))
         self.assertEqual(set(before), set(self.placement.get(
             root, version='1.6').body['traits']))
 
@@ -349,18 +331,12 @@ class PublicationTest(LedgerTestCase):
                 f'/resource_providers/{uuid}').status)
         self.assertEqual({'host1': Action.UNCHANGED}, self.publish(made))
 
-    def traits(self, host):
-        return self.placement.get(
-            f'/resource_providers/{self.provider(host)}/traits',
-            version='1.6').body['traits']
-
     def test_left_over(self):
         """A provider whose compute node is gone is emptied, not deleted."""
         made = self.publisher('host1', 'host2')
         self.publish(made)
         self.allocate(uuids.guest, 'host2', 1)
-        objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, 'host2').destroy()
+        self.compute_node('host2').destroy()
         self.assertEqual(
             {'host1': Action.UNCHANGED, 'host2_nfv_ledger': Action.IN_USE},
             self.publish(made))
@@ -381,8 +357,7 @@ class PublicationTest(LedgerTestCase):
         """nova-compute finds below its provider what it remembers."""
         made = self.publisher('host1')
         self.publish(made)
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, 'host1')
+        node = self.compute_node('host1')
         node.destroy()
         self.assertEqual({'host1_nfv_ledger': Action.REMOVED},
                          self.publish(made))
@@ -390,8 +365,7 @@ class PublicationTest(LedgerTestCase):
         self._run_periodics(raise_on_error=True)
         self.assertNotIn('Failed to update', self.stdlog.logger.output)
         self.assertEqual(self.compute_rp_uuids['host1'], (
-            objects.ComputeNode.get_first_node_by_host_for_old_compat(
-                self.ctxt, 'host1').uuid))
+            self.compute_node('host1').uuid))
         self.assertEqual({'host1': Action.CREATED}, self.publish(made))
         self.assertEqual((20, 2), self.inventory('host1'))
 
@@ -406,8 +380,7 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual({'host1': Action.CREATED}, self.publish(made))
         self.assertEqual({'CUSTOM_OTHER', names.TRAIT},
                          set(self.traits('host1')))
-        objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, 'host1').destroy()
+        self.compute_node('host1').destroy()
         self.publish(made)
         self.assertEqual(['CUSTOM_OTHER'], self.traits('host1'))
 
@@ -440,8 +413,7 @@ class PublicationTest(LedgerTestCase):
 
     def test_bare_metal(self):
         self.start_host('host1')
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, 'host1')
+        node = self.compute_node('host1')
         node.hypervisor_type = 'ironic'
         node.save()
         self.assertEqual({'host1': Action.LEFT_OUT}, self.publish())
@@ -482,8 +454,7 @@ class PublicationTest(LedgerTestCase):
         self.assertEqual(['host1'], [report.host for report in done.hosts])
 
     def second_node(self, host):
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, host)
+        node = self.compute_node(host)
         second = objects.ComputeNode(self.ctxt)
         for name in objects.ComputeNode.fields:
             if name not in ('id', 'uuid') and node.obj_attr_is_set(name) and (
@@ -1007,8 +978,7 @@ class CommandTest(LedgerTestCase):
     def test_dry_run_of_a_removal(self):
         self.start_host('host1')
         self.once()
-        objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, 'host1').destroy()
+        self.compute_node('host1').destroy()
         _code, out, _err = self.once(dry_run=True)
         self.assertIn('host1_nfv_ledger removed', ' '.join(out.split()))
         self.assertEqual((20, 2), self.inventory('host1'))

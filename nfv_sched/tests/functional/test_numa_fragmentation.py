@@ -71,24 +71,6 @@ class WeigherTest(WeigherTestCase):
     def test_rows(self):
         self.run_rows()
 
-    def test_off(self):
-        """Nova's own weighers spread the guests."""
-        self.flags(numa_fragmentation_weight_multiplier=0.0,
-                   group='nfv_sched')
-        self.boot(self.flavor(), host='host2')
-        self.assertEqual('host1', self.host(self.boot(self.flavor())))
-
-    def test_aggregate(self):
-        self.boot(self.flavor(), host='host2')
-        aggregate = self.admin_api.post_aggregate(
-            {'aggregate': {'name': 'rack'}})
-        self.admin_api.post_aggregate_action(aggregate['id'], {
-            'set_metadata': {'metadata': {
-                'numa_fragmentation_weight_multiplier': '-100'}}})
-        for name in ('host1', 'host2'):
-            self.admin_api.add_host_to_aggregate(aggregate['id'], name)
-        self.assertEqual('host1', self.host(self.boot(self.flavor())))
-
 
 class StockFilterTest(WeigherTestCase):
     """The weigher alone, with Nova's own NUMA filter."""

@@ -18,11 +18,6 @@ class PCITestCase(base.PCI, base.WholePluginTestCase):
         super().setUp()
         self.plain = self.flavor()
 
-    def fill(self, node, host='host1'):
-        flavor = self.flavor(vcpus=base.PINNED_CPUS_PER_NODE,
-                             nfv__numa_node_0=str(node))
-        self.assertEqual([[node]], self.occupy(flavor, host))
-
     def preferred(self, alias, **extra_specs):
         """A flavor that Nova lets have remote devices."""
         return self.pci_flavor(
@@ -135,7 +130,7 @@ class OneHost:
 
     def test_full_node(self):
         self.start_host('host1', devices={'nics': [1, 1], 'vfs': [0, 0, 0]})
-        self.fill(1)
+        self.fill('host1', 1)
         before = self.usages()
 
         for title, flavor in (
@@ -307,7 +302,7 @@ class ManyHosts:
                         devices={'nics': [1, 0], 'vfs': [0] * 3})
         self.start_host('host3', memory_gib=8,
                         devices={'nics': [1, 1], 'vfs': [0] * 3})
-        self.fill(0, 'host1')
+        self.fill('host1', 0)
         prefer = self.preferred('nic:2', nfv__pci_numa_affinity='prefer')
 
         with self.row('more local devices are better'):
@@ -410,7 +405,7 @@ class PortsTest(PCITestCase):
             self.assertPlaced(server, [1], devices=[1])
 
         with self.row('node 1 full'):
-            self.fill(1)
+            self.fill('host1', 1)
             self.assertRefused(
                 self.boot(strict, [self.port()], expect='ERROR'))
             self.assertRefused(
@@ -440,7 +435,7 @@ class PredictedTest(PCITestCase):
                                [self.port(policy='preferred')])
             self.assertPlaced(server, [1], devices=[1])
         with self.row('node 1 full'):
-            self.fill(1)
+            self.fill('host1', 1)
             self.assertRefused(
                 self.boot(self.strict_pci('nic-preferred:1'),
                           expect='ERROR'), POLICY + '=strict')

@@ -5,8 +5,6 @@
 Nova by itself puts guests on node 0, where the place is.
 """
 
-import testtools
-
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_concurrency
 from nfv_sched.tests import outcomes
@@ -57,53 +55,6 @@ class MovesTest(PlaceTestCase):
             server = self.boot_on_first()
             self.occupy(self.strict, 'host2', times=2)
             self.assertMoveRefused(self.cold_migrate, server)
-            self.assertPlaced(server, [1], 'host1')
-
-    @testtools.skipUnless(base.LIVE_MIGRATION_IS_STEERED,
-                          'this Nova does not steer live migrations')
-    def test_live_migration(self):
-        server = self.boot_on_first()
-        self.live_migrate(server)
-        self.assertPlaced(server, [1], 'host2')
-        self.live_migrate(server, 'host1')
-        self.assertPlaced(server, [1], 'host1')
-        self.occupy(self.strict, 'host2', times=2)
-        self.assertMoveRefused(self.live_migrate, server)
-        self.assertPlaced(server, [1], 'host1')
-
-    @testtools.skipIf(base.LIVE_MIGRATION_IS_STEERED,
-                      'this Nova steers live migrations')
-    def test_live_migration_that_cannot_be_steered(self):
-        server = self.boot_on_first()
-        self.assertMoveRefused(self.live_migrate, server)
-        self.assertPlaced(server, [1], 'host1')
-
-    def test_resize_to_the_same_host(self):
-        self.flags(allow_resize_to_same_host=True)
-        self.fail_host('host2')
-        server = self.assertPlaced(self.boot(self.flavor()), [0], 'host1')
-        # Both nodes are equally busy, so that Nova would stay on node 0.
-        self.assertEqual([[1]], self.occupy(self.strict, 'host1'))
-        self.resize(server, self.strict)
-        self.assertEqual([1], self.nodes(server))
-        self._confirm_resize(server)
-        self.assertPlaced(server, [1], 'host1')
-
-    def test_evacuation(self):
-        server = self.boot_on_first()
-        self.fail_host('host1')
-        self.evacuate(server)
-        self.assertPlaced(server, [1], 'host2')
-
-    def test_unshelve_and_rebuild(self):
-        with self.row('unshelve'):
-            server = self.boot_on_first()
-            self.shelve_and_unshelve(server)
-            self.assertPlaced(server, [1])
-
-        with self.row('rebuild'):
-            server = self.boot_on_first()
-            self._rebuild_server(server, base.IMAGE)
             self.assertPlaced(server, [1], 'host1')
 
 

@@ -44,20 +44,8 @@ class Declared:
         self.run_table([0, 1], ('host3',))
 
 
-class AllLabels(Declared):
+class AllLabels(test_vswitch_rules.AllLabels, Declared):
     """Hosts that also name their nodes."""
-
-    labels = base.ALL_LABELS
-    declares = outcomes.Declares.ALL
-
-    def test_prefer_looks_for_room_in_the_whole_cloud(self):
-        """The host that Nova likes best has no room where it is wanted."""
-        self.start_hosts('host1', memory_gib=64)
-        self.start_hosts('host2', memory_gib=8)
-        self.fill_wanted_nodes(['host1'])
-        self.assertPlaced(self.boot(self.prefer), [1], 'host2')
-        self.assertPlaced(self.boot(self.prefer), [1], 'host2')
-        self.assertPlaced(self.boot(self.prefer), [0], 'host1')
 
 
 class PlaceLabel(Declared):
@@ -72,13 +60,7 @@ class AtWithAllLabelsTest(AllLabels, At, PlaceTestCase):
 
 
 class AwayWithAllLabelsTest(AllLabels, Away, PlaceTestCase):
-
-    def test_multi_create(self):
-        """Servers of one request on a host share its limits."""
-        self.start_hosts('host1', 'host2')
-        for server in self.boot_many(self.strict, 4):
-            self.assertPlaced(server, [1])
-        self.assertRefused(self.boot(self.strict, expect='ERROR'), self.key)
+    pass
 
 
 class AtWithPlaceLabelTest(PlaceLabel, At, PlaceTestCase):

@@ -43,11 +43,6 @@ class PCIMovesTestCase(base.PCI, base.WholePluginTestCase):
             self.assertPlaced(server, [1], 'host1', [1])
         return servers
 
-    def fill(self, host, node):
-        filler = self.flavor(vcpus=base.PINNED_CPUS_PER_NODE,
-                             nfv__numa_node_0=str(node))
-        self.assertEqual([[node]], self.occupy(filler, host))
-
 
 class PCIMoves:
     """The cases; subclasses say who gives the devices out."""

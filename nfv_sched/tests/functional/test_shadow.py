@@ -7,15 +7,10 @@ from nfv_sched.ops.answers.journal import reading
 from nfv_sched.scheduler import process
 from nfv_sched.tests.functional import base
 from nfv_sched.tests.functional import test_ledger
+from nfv_sched.tests.unit.filters import test_shadow
 
 VSWITCH = 'VSwitchNUMAAffinityFilter'
 WEIGHER = 'VSwitchNUMAAffinityWeigher'
-
-
-def counted(name='all'):
-    """Servers, those that would be refused and those that would be moved."""
-    count, changed = process.STATE.in_shadow().get(name, (0, {}))
-    return count, changed.get('refused', 0), changed.get('elsewhere', 0)
 
 
 class ShadowedPolicyTest(base.NFVCloudTestCase):
@@ -37,14 +32,14 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
         for number, node in enumerate((0, 1, 0, 1), 1):
             self.assertPlaced(self.boot(self.strict), [node])
             self.assertEqual(set(), self.labels())
-            self.assertEqual((number, 0, 0), counted(VSWITCH))
+            self.assertEqual((number, 0, 0), test_shadow.counted(VSWITCH))
 
     def test_refused(self):
         """By a host that says nothing of a switch."""
         self.start_host('host1', switch=None)
         self.assertPlaced(self.boot(self.strict), [0])
-        self.assertEqual((1, 1, 0), counted(VSWITCH))
-        self.assertEqual((1, 1, 0), counted())
+        self.assertEqual((1, 1, 0), test_shadow.counted(VSWITCH))
+        self.assertEqual((1, 1, 0), test_shadow.counted())
 
     def test_journal(self):
         """Why it would have been refused, and by which request."""
@@ -73,9 +68,9 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
         self.start_host('host2')
         # One of two hosts that are asked for by name would be refused, too.
         self.boot(self.strict, host='host2')
-        self.assertEqual((2, 1, 0), counted())
+        self.assertEqual((2, 1, 0), test_shadow.counted())
         places = [self.host(self.boot(self.strict)) for _ in range(2)]
-        self.assertEqual((4, 1, places.count('host1')), counted())
+        self.assertEqual((4, 1, places.count('host1')), test_shadow.counted())
 
     def test_moves(self):
         self.start_two(switch=None)
@@ -84,14 +79,14 @@ class ShadowedPolicyTest(base.NFVCloudTestCase):
         self.assertEqual('ACTIVE', server['status'])
         server = self.cold_migrate(server)
         self.assertEqual('VERIFY_RESIZE', server['status'])
-        self.assertEqual((3, 3, 0), counted())
+        self.assertEqual((3, 3, 0), test_shadow.counted())
 
     def test_several_servers(self):
         self.start_host('host1', switch=[1])
         servers = self.boot_many(self.strict, 4)
         self.assertEqual([0, 0, 1, 1], sorted(
             self.nodes(server)[0] for server in servers))
-        self.assertEqual(4, counted()[0])
+        self.assertEqual(4, test_shadow.counted()[0])
 
 
 class ShadowedLimitTest(test_ledger.LedgerTestCase):
@@ -104,10 +99,12 @@ class ShadowedLimitTest(test_ledger.LedgerTestCase):
     def test_boot(self):
         self.guest(nics=2)
         self.assertEqual((0, 0), self.used('host1'))
-        self.assertEqual((1, 0, 0), counted('VSwitchPortLimitFilter'))
+        self.assertEqual((1, 0, 0), test_shadow.counted(
+            'VSwitchPortLimitFilter'))
         # 6 ports are left for guests.
         self.publish()
         self.guest(nics=5)
         self.assertEqual((0, 0), self.used('host1'))
-        self.assertEqual((2, 1, 0), counted('VSwitchPortLimitFilter'))
-        self.assertEqual((2, 1, 0), counted())
+        self.assertEqual((2, 1, 0), test_shadow.counted(
+            'VSwitchPortLimitFilter'))
+        self.assertEqual((2, 1, 0), test_shadow.counted())

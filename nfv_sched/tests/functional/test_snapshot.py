@@ -184,8 +184,7 @@ class ReadTest(SnapshotTestCase):
             self.assertNotIn(name, anonymous)
 
     def check_host(self, host):
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, host.name)
+        node = self.compute_node(host.name)
         self.assertEqual(
             (node.uuid, node.hypervisor_hostname, node.vcpus,
              node.vcpus_used, node.memory_mb, node.memory_mb_used,

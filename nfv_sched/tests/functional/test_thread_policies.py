@@ -5,8 +5,6 @@
 The rows are those of the guides, on the CPUs that claims have pinned.
 """
 
-from nova import objects
-
 from nfv_sched.tests.functional import base
 
 THREADS = 'hw:cpu_thread_policy'
@@ -22,10 +20,8 @@ class ThreadPolicyTestCase(base.WholePluginTestCase):
                       for cpu in self.pins(server).values())
 
     def taken(self, host='host1'):
-        node = objects.ComputeNode.get_first_node_by_host_for_old_compat(
-            self.ctxt, host)
-        topology = objects.NUMATopology.obj_from_db_obj(node.numa_topology)
-        return set().union(*(cell.pinned_cpus for cell in topology.cells))
+        return set().union(*(
+            cell.pinned_cpus for cell in self.topology(host).cells))
 
 
 class NoHyperthreadingTest(ThreadPolicyTestCase):

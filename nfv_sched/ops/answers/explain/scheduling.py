@@ -112,14 +112,7 @@ def booting(
     notes = state.notes
     state.servers.update((server.name, server) for server in booted)
     try:
-        for server in booted:
-            request.create(state, server, boot_request, booted[0])
-        spec = booted[0].spec.obj_clone()
-        if boot_request.group:
-            spec.instance_group = request.server_group(
-                state, boot_request.group)
-        request.set_destination(state, spec, boot_request.host)
-        yield spec, booted
+        yield request.create_together(state, booted, boot_request), booted
     finally:
         members = state.groups.get(boot_request.group or '', [])
         for server in booted:

@@ -226,17 +226,9 @@ def hosts(result: engine.SimulationResult, full: bool = False) -> ReportTable:
     for (kind, physnet), name in sorted(kinds.items()):
         columns += _amounts(f'{kind}s {physnet}'.rstrip(), functools.partial(
             _of_part, 'pci_devices', name))
-    title = 'Used on the hosts'
-    if full or len(result.hosts) <= MANY_HOSTS:
-        return ReportTable(title, columns, rows)
-    titles = _group_titles(result)
-    groups: dict[tuple[str, int | None], list[document.SimulatedNode]] = {}
-    for node in rows:
-        groups.setdefault((titles[node.host], node.node), []).append(node)
-    return ReportTable(
-        f'{title}, summed up by group',
-        [each for each in columns if not each.is_detail],
-        [_sum(nodes, name) for (name, _number), nodes in groups.items()])
+    table = ReportTable('Used on the hosts', columns, rows)
+    return table if full else _grouped(
+        result, table, 'summed up by group', _sum)
 
 
 #: A total and a free amount; None for a NUMA node without any.
@@ -273,13 +265,29 @@ def _parts_text(
                       for each in parts])
 
 
-def _group_titles(result: engine.SimulationResult) -> dict[str, str]:
-    groups: dict[str, list[str]] = {}
+def _grouped(result: engine.SimulationResult, table: ReportTable, how: str,
+             merge: Callable[[list[ty.Any], str], ty.Any]) -> ReportTable:
+    """Return a table with a row for each group of hosts, if there are many.
+
+    :param merge: returns the row of the rows of a group, or of those of them
+        for one NUMA node, and of its title
+    """
+    if len(result.hosts) <= MANY_HOSTS:
+        return table
+    members: dict[str, list[str]] = {}
     for name in [host.name for host in result.hosts]:
         group = result.scenario.alike.get(name, name)
-        groups.setdefault(group, []).append(name)
-    return {name: ' ... '.join(dict.fromkeys((names[0], names[-1])))
-            for names in groups.values() for name in names}
+        members.setdefault(group, []).append(name)
+    titles = {name: ' ... '.join(dict.fromkeys((names[0], names[-1])))
+              for names in members.values() for name in names}
+    groups: dict[tuple[str, int | None], list[ty.Any]] = {}
+    for row in table.rows:
+        key = titles[row.host], getattr(row, 'node', None)
+        groups.setdefault(key, []).append(row)
+    return ReportTable(
+        f'{table.title}, {how}',
+        [each for each in table.columns if not each.is_detail],
+        [merge(rows, title) for (title, _node), rows in groups.items()])
 
 
 def _sum(nodes: Sequence[document.SimulatedNode],
@@ -317,19 +325,12 @@ def network_loads(result: engine.SimulationResult,
         span('DHCP servers', 'dhcp_servers'), span('Routers', 'routers'),
         span('Claimed ports', 'claimed_ports', no_claims),
         span('Claimed rules', 'claimed_rules', no_claims))
-    title = 'The network on the hosts'
-    rows = [_load(result, host.name, host.uuid) for host in result.hosts]
-    if full or len(rows) <= MANY_HOSTS:
-        return ReportTable(title, columns, rows)
-    titles = _group_titles(result)
-    groups: dict[str, list[document.SimulatedLoad]] = {}
-    for load in rows:
-        groups.setdefault(titles[load.host], []).append(load)
-    return ReportTable(
-        f'{title}, least to most of each group',
-        [each for each in columns if not each.is_detail],
-        [dataclasses.replace(loads[0], host=name, of_group=tuple(loads))
-         for name, loads in groups.items()])
+    table = ReportTable('The network on the hosts', columns, [
+        _load(result, host.name, host.uuid) for host in result.hosts])
+    return table if full else _grouped(
+        result, table, 'least to most of each group',
+        lambda loads, name: dataclasses.replace(
+            loads[0], host=name, of_group=tuple(loads)))
 
 
 def _span(field: str, row: document.SimulatedLoad) -> str:

@@ -58,11 +58,13 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
     """Base of the strategies.
 
     :cvar PARAMETERS: name of each parameter -> its schema
+    :cvar OTHER_PARAMETERS: the same, of those that are not its options
     :cvar REQUIRED: names of those that an audit must have
     """
 
     GOAL: str
     PARAMETERS: Mapping[str, Mapping[str, ty.Any]]
+    OTHER_PARAMETERS: Mapping[str, Mapping[str, ty.Any]] = {}
     REQUIRED: Sequence[str] = ()
 
     def __init__(self, config: ty.Any, osc: ty.Any = None):
@@ -75,7 +77,7 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
 
     @classmethod
     def get_schema(cls) -> dict[str, ty.Any]:
-        return {'properties': dict(cls.PARAMETERS),
+        return {'properties': {**cls.PARAMETERS, **cls.OTHER_PARAMETERS},
                 **({'required': list(cls.REQUIRED)} if cls.REQUIRED else {})}
 
     @classmethod

@@ -27,14 +27,11 @@ class NFVDrain(base.NFVStrategy):
             'type': 'array', 'items': {'type': 'string'}},
         **base.COLD_FOR_VFS}
 
-    @classmethod
-    def get_schema(cls) -> dict[str, ty.Any]:
-        schema = super().get_schema()
-        # The argument of the command, not an option.
-        schema['properties']['maintenance_node'] = {
+    # The argument of the command, not an option.
+    OTHER_PARAMETERS = {
+        'maintenance_node': {
             'description': 'Name of the compute host to be emptied.',
-            'type': 'string', 'minLength': 1}
-        return schema
+            'type': 'string', 'minLength': 1}}
 
     def do_execute(self, audit: ty.Any = None) -> None:
         host = self.input_parameters['maintenance_node']

@@ -18,15 +18,11 @@ _COOLDOWN = 3600
 class NFVRearrange(base.NFVStrategy):
     """Base; either all moves are in the action plan, or there are none."""
 
-    @classmethod
-    def get_schema(cls) -> dict[str, ty.Any]:
-        schema = super().get_schema()
-        # Not an option of the command.
-        schema['properties']['cooldown'] = {
+    OTHER_PARAMETERS = {
+        'cooldown': {
             'description': 'Seconds for which a server stays that an action '
                            'of Watcher has migrated.',
-            'type': 'integer', 'minimum': 0, 'default': _COOLDOWN}
-        return schema
+            'type': 'integer', 'minimum': 0, 'default': _COOLDOWN}}
 
     def rearrange(self, command: str) -> tuple[dict[str, ty.Any], int]:
         """Add the moves of a plan; return its document, and their number."""

@@ -38,6 +38,12 @@ def rejected(spec):
     return {host: name for host, (name, _reason) in note.rejected.items()}
 
 
+def counted(name='all'):
+    """Servers, those that would be refused and those that would be moved."""
+    count, changed = process.STATE.in_shadow().get(name, (0, {}))
+    return count, changed.get('refused', 0), changed.get('elsewhere', 0)
+
+
 class ShadowTestCase(base.EnforcementTestCase):
     def enable(self, *names, shadow=()):
         self.flags('filter_scheduler', enabled_filters=list(names))
@@ -49,11 +55,6 @@ class ShadowTestCase(base.EnforcementTestCase):
         host.stats = {'num_instances': 0}
         host.consume_from_request(spec)
 
-    def counted(self, name='all'):
-        """Servers, those refused and those that would go elsewhere."""
-        count, changed = process.STATE.in_shadow().get(name, (0, {}))
-        return count, changed.get('refused', 0), changed.get('elsewhere', 0)
-
 
 class TestShadowedFilter(ShadowTestCase):
 
@@ -64,8 +65,8 @@ class TestShadowedFilter(ShadowTestCase):
         self.assertEqual(set(), self.labels(host))
         self.assertEqual({'host1': VSWITCH}, rejected(spec))
         self.place(host, spec)
-        self.assertEqual((1, 1, 0), self.counted())
-        self.assertEqual((1, 1, 0), self.counted(VSWITCH))
+        self.assertEqual((1, 1, 0), counted())
+        self.assertEqual((1, 1, 0), counted(VSWITCH))
         self.assertIn('In shadow: VSwitchNUMAAffinityFilter would have '
                       'refused the last host for server', self.log.output)
         self.assertIn('nfv:vswitch_numa_affinity=strict: 2 dedicated CPUs on '
@@ -123,7 +124,7 @@ class TestShadowedFilter(ShadowTestCase):
         for _ in range(2):
             self.passing([host], spec, enabled)
             self.place(host, spec)
-        self.assertEqual((1, 0, 0), self.counted())
+        self.assertEqual((1, 0, 0), counted())
 
     def test_no_policy(self):
         enabled = self.enable(TOPOLOGY, VSWITCH, shadow=[VSWITCH])
@@ -137,7 +138,7 @@ class TestShadowedFilter(ShadowTestCase):
         spec, host = clouds.spec('nonsense'), clouds.host()
         self.assertEqual(['host1'], self.passing([host], spec, enabled))
         self.place(host, spec)
-        self.assertEqual((1, 1, 0), self.counted(VSWITCH))
+        self.assertEqual((1, 1, 0), counted(VSWITCH))
 
     def test_request_that_cannot_be_read(self):
         enabled = self.enable(VSWITCH, shadow=[VSWITCH])
@@ -296,7 +297,7 @@ class TestShadowedWeigher(ShadowTestCase):
         self.assertEqual([0.0, 0.0], [
             each.weight for each in self.weighed([far, near], spec)])
         self.place(far, spec)
-        self.assertEqual((1, 0, 1), self.counted(WEIGHER))
+        self.assertEqual((1, 0, 1), counted(WEIGHER))
         self.assertIn('VSwitchNUMAAffinityWeigher would have placed server '
                       'None on near instead of far', self.log.output)
 
@@ -319,7 +320,7 @@ class TestShadowedWeigher(ShadowTestCase):
             spec = clouds.spec('prefer')
             self.weighed([far, near], spec, Other())
             self.place(far, spec)
-            self.assertEqual((count, 0, 0), self.counted(WEIGHER))
+            self.assertEqual((count, 0, 0), counted(WEIGHER))
 
     def test_with_its_filter(self):
         """Hosts that the filter would refuse are not preferred."""
@@ -336,8 +337,8 @@ class TestShadowedWeigher(ShadowTestCase):
         self.weighed([near, far], spec,
                      pci_numa_affinity.PCINUMAAffinityWeigher())
         self.place(far, spec)
-        self.assertEqual((1, 0, 0), self.counted())
-        self.assertEqual((1, 0, 0), self.counted('PCINUMAAffinityWeigher'))
+        self.assertEqual((1, 0, 0), counted())
+        self.assertEqual((1, 0, 0), counted('PCINUMAAffinityWeigher'))
 
 
 class TestShadowedLimits(network.NetworkTestCase):

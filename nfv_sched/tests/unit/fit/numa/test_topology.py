@@ -58,6 +58,16 @@ class TestHostCell(base.TestCase):
             self.assertIsNone(cell.free_kb(1048576))
         self.assertEqual((), host_cell(mempages=[]).pages)
 
+    def test_state(self):
+        """Numbers of CPUs do not matter, but what is free of each core."""
+        self.assertEqual(host_cell(pinned_cpus={6}).state,
+                         host_cell(pinned_cpus={7}).state)
+        cells = [host_cell(**fields) for fields in (
+            *({'pinned_cpus': cpus} for cpus in (
+                set(), {5}, {6}, {5, 6}, {6, 7})),
+            {'pcpuset': {0, 1, 2, 4}}, {'siblings': []}, {'mempages': []})]
+        self.assertEqual(len(cells), len({cell.state for cell in cells}))
+
     def test_emptied(self):
         """As if no guest was there; what is reserved stays so."""
         cell = host_cell()

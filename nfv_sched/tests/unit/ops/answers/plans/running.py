@@ -3,6 +3,7 @@
 
 import dataclasses
 import textwrap
+import typing
 
 import os_traits
 
@@ -80,11 +81,13 @@ def disabled(cloud, *names, reason=values.REASON):
 class RunningTestCase(base.SimulatorTestCase):
 
     def running(self, *servers: str, steps: str = '',
-                head: str = HEAD) -> snapshot.Cloud:
+                head: str = HEAD,
+                **changes: dict[str, typing.Any]) -> snapshot.Cloud:
         """Return a cloud in which servers run.
 
         :param servers: ``name flavor host``, each, and the server group
         :param head: all but the steps
+        :param changes: name of a server -> fields that are otherwise
         """
         lines = []
         for text in servers:
@@ -95,4 +98,7 @@ class RunningTestCase(base.SimulatorTestCase):
         text = '\n'.join(lines) + '\n' + textwrap.dedent(steps)
         with self.simulation(self.cloud(text, head)) as simulation:
             self.assertEqual([], simulation.run().failures)
-            return record.cloud(simulation.state)
+            cloud = record.cloud(simulation.state)
+        return dataclasses.replace(cloud, servers=tuple([
+            dataclasses.replace(each, **changes.get(each.name, {}))
+            for each in cloud.servers]))

@@ -30,12 +30,9 @@ class DrainTest(running.RunningTestCase):
         :param head: all of the cloud but the steps
         :param changes: name of a server -> fields that are otherwise
         """
-        cloud = self.running(*servers, steps=steps, head=head)
-        cloud = dataclasses.replace(cloud, servers=tuple([
-            dataclasses.replace(each, **changes.get(each.name, {}))
-            for each in cloud.servers]))
         self.found = drain.plan(
-            cloud, host, document.DrainOptions(**options or {}),
+            self.running(*servers, steps=steps, head=head, **changes), host,
+            document.DrainOptions(**options or {}),
             failed=failed or {})
         return {each.server: (each.how, each.destination,
                               each.obstacle if each.how and each.destination
@@ -57,10 +54,8 @@ class DrainTest(running.RunningTestCase):
 
     def evacuate(self, *servers, hosts=('one',), avoid=(), **changes):
         """Return the destination of each server; None if it stays."""
-        cloud = self.running(*servers)
-        self.found = drain.evacuate(dataclasses.replace(cloud, servers=tuple([
-            dataclasses.replace(each, **changes.get(each.name, {}))
-            for each in cloud.servers])), hosts, avoid=avoid)
+        self.found = drain.evacuate(
+            self.running(*servers, **changes), hosts, avoid=avoid)
         self.assertEqual({'evacuate'}, {
             move.kind for move in self.found.moves})
         return {each.server: each.destination for each in self.found.servers}
@@ -224,13 +219,7 @@ class DrainTest(running.RunningTestCase):
 
     def test_cold_if_live_fails_everywhere(self):
         """No more than some hosts are tried."""
-        def failure(state, known, moves, **more):
-            return next((trial.Failure(done, move, 'no')
-                         for done, move in enumerate(moves)
-                         if move.kind == 'live'), None)
-
-        self.useFixture(fixtures.MonkeyPatch(
-            'nfv_sched.ops.model.trial.failure', failure))
+        self.refuse(lambda move: 'no' if move.kind == 'live' else None)
         names = [f'g{number}' for number in range(8)]
         found = self.plan(*(f'{name} p1 one' for name in names))
         self.assertEqual(

@@ -25,12 +25,9 @@ class FailoverTest(running.RunningTestCase):
 
         :param changes: name of a server -> fields that are otherwise
         """
-        cloud = self.running(*servers, steps=steps, head=head)
+        cloud = self.running(*servers, steps=steps, head=head, **changes)
         cloud = dataclasses.replace(
-            cloud, options={**cloud.options, **(options or {})},
-            servers=tuple([
-                dataclasses.replace(each, **changes.get(each.name, {}))
-                for each in cloud.servers]))
+            cloud, options={**cloud.options, **(options or {})})
         self.analyzed = cloud
         tried = failover.FailoverAnalysis.tried
         with mock.patch.object(failover.FailoverAnalysis, 'tried',

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import dataclasses
-
 from nfv_sched.ops.answers.plans import document
 from nfv_sched.ops.answers.plans import rolling
 from nfv_sched.ops.model import arrangements
@@ -48,10 +46,7 @@ class RollingTest(running.RunningTestCase):
 
         :param changes: name of a server -> fields that are otherwise
         """
-        cloud = self.running(*servers, steps=steps)
-        cloud = dataclasses.replace(cloud, servers=tuple([
-            dataclasses.replace(each, **changes.get(each.name, {}))
-            for each in cloud.servers]))
+        cloud = self.running(*servers, steps=steps, **changes)
         self.found = rolling.plan(cloud, hosts, document.DrainOptions(
             make_room=False, relax=False, shelve=shelve), at_once=at_once)
         self.assertEqual([], list(problems(cloud, self.found, hosts)))
