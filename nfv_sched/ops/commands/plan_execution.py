@@ -50,7 +50,8 @@ class RunMixin:
             '--yes', action='store_true',
             help=f'{condition}do not ask whether to begin; needed without a '
                  'terminal')
-        parser.add_argument(
+        aims = parser.add_mutually_exclusive_group()
+        aims.add_argument(
             '--dry-run', action='store_true',
             help=f'{condition}check the plan against the cloud, and change '
                  'nothing')
@@ -68,7 +69,7 @@ class RunMixin:
                 '--enable-after', action='store_true',
                 help=f'{condition}enable the host again when all moves are '
                      'made')
-        parser.add_argument(
+        aims.add_argument(
             '--replan', type=arguments.positive, metavar='N', default=0,
             help=f'{condition}if a move fails, or the cloud is not as the '
                  'plan says, plan again and go on, at most N times')
@@ -83,7 +84,7 @@ class RunMixin:
         """Read the cloud as it is now, or wait for a snapshot of it."""
         if parsed_args.source is None:
             return source.live_cloud(self, parsed_args)
-        if not source.is_url(parsed_args.source):
+        if source.is_file(parsed_args.source):
             raise errors.NotConfiguredError('a file, not a cloud')
         return source.load(
             parsed_args.source, parsed_args.config_file, self.print_line)

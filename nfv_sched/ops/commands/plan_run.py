@@ -72,12 +72,10 @@ class RunPlan(plan_execution.RunMixin, base.Command):
                  '--dry-run also a snapshot, to make the moves there')
 
     def check(self, parsed_args: argparse.Namespace) -> None:
-        if _is_file(parsed_args.source) and not parsed_args.dry_run:
+        if source.is_file(parsed_args.source) and not parsed_args.dry_run:
             raise errors.UsageError(
                 '--from needs the https URL of "snapshot serve": a file does '
                 'not show the cloud as it is after the moves')
-        if parsed_args.dry_run and parsed_args.replan:
-            raise errors.UsageError('either --dry-run or --replan')
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         saved = plan_file.read(parsed_args.file, parsed_args.round)
@@ -88,7 +86,7 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             raise errors.UsageError(plan_execution.NO_ENABLE)
         self.check_terminal(parsed_args)
         cloud = None
-        if _is_file(parsed_args.source):
+        if source.is_file(parsed_args.source):
             if saved.is_of_agents:
                 raise errors.UsageError(
                     '--dry-run --from FILE is for plans that move servers')
@@ -108,10 +106,6 @@ class RunPlan(plan_execution.RunMixin, base.Command):
             cloud = self.current_cloud(parsed_args)
         self.unread = list(map(str, cloud.missing))
         return cloud
-
-
-def _is_file(path: str | None) -> bool:
-    return path is not None and not source.is_url(path)
 
 
 def _check_earlier_rounds(saved: plan_file.SavedPlan) -> None:

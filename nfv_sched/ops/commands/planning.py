@@ -182,13 +182,10 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
                                     'goes on after an interruption')
         if parsed_args.formatter != base.TABLE:
             raise errors.UsageError('--run is not for -f')
-        if parsed_args.replan and parsed_args.source is not None and (
-                not source.is_url(parsed_args.source)):
+        if parsed_args.replan and source.is_file(parsed_args.source):
             raise errors.UsageError(
                 '--replan is not for --from: the file does not show the '
                 'cloud as it is after a failure')
-        if parsed_args.dry_run and parsed_args.replan:
-            raise errors.UsageError('either --dry-run or --replan')
         self.check_terminal(parsed_args)
 
     def make_plan(self, parsed_args: argparse.Namespace,
@@ -256,8 +253,7 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         if (account := getattr(parsed_args, 'os_cloud', None)) is not None:
             words += ['--os-cloud', account]
         words += base.configuration(parsed_args)
-        if parsed_args.source is not None and source.is_url(
-                parsed_args.source):
+        if parsed_args.source and not source.is_file(parsed_args.source):
             words += ['--from', parsed_args.source]
         return self.command_text([*words, *options])
 
@@ -286,11 +282,10 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             self._run_code = self.carry_out(parsed_args, self._saved)
         elif parsed_args.save is not None and (
                 parsed_args.formatter == base.TABLE):
-            path = parsed_args.source
-            offline = '' if path is None or source.is_url(path) or getattr(
+            path = '' if not source.is_file(parsed_args.source) or getattr(
                 parsed_args, 'os_cloud', None) else (
-                    f' --from {shlex.quote(path)}')
+                    f' --from {shlex.quote(parsed_args.source)}')
             self.print_line(
                 f'Saved: {parsed_args.save}. To check it: '
-                f'{self.rest_command(parsed_args)} --dry-run{offline}')
+                f'{self.rest_command(parsed_args)} --dry-run{path}')
         return code

@@ -194,8 +194,9 @@ def not_simulated(cloud: snapshot.Cloud) -> Iterator[str]:
                    'is looked at')
 
 
-def is_url(path: str) -> bool:
-    return path.lower().startswith(('https://', 'http://'))
+def is_file(path: str | None) -> bool:
+    return path is not None and not path.lower().startswith(
+        ('https://', 'http://'))
 
 
 def load(path: str, config_files: Sequence[str] = (),
@@ -220,7 +221,7 @@ def load(path: str, config_files: Sequence[str] = (),
     try:
         if content is not None:
             cloud = file.load(path, content)
-        elif is_url(path):
+        elif not is_file(path):
             from nfv_sched.ops.cloud import remote
             cloud = (remote.load(path) if newer is None
                      else remote.load_newer(path, newer))

@@ -799,7 +799,7 @@ class SavedPlanTest(PlanRunTestCase, running.RunningTestCase):
                 (('host', 'drain', 'one', 'two'), plan_execution.NO_ENABLE)):
             self.refused(text, *command, '--save', self.path, '--run',
                          '--yes', '--enable-after')
-        self.refused('error: either --dry-run or --replan', *args, '--save',
+        self.refused('not allowed with argument --dry-run', *args, '--save',
                      self.path, '--dry-run', '--replan', '1')
         # Nobody has to be asked.
         out = self.shown(*args, '--save', self.path, '--dry-run')
@@ -1014,7 +1014,7 @@ class ReplanTest(ReplanTestCase):
         self.refused('--replan is not for --from', 'host', 'drain', 'one',
                      '--replan', '1', '--run', '--yes', '--save', self.path,
                      '--from', 'two-hosts')
-        self.refused('either --dry-run or --replan', 'plan', 'run', self.path,
+        self.refused('not allowed with argument', 'plan', 'run', self.path,
                      '--dry-run', '--replan', '1')
 
     def test_defrag(self):
