@@ -4,8 +4,6 @@
 import argparse
 import collections
 from collections.abc import Sequence
-import os
-import shlex
 
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.flavors import document
@@ -101,10 +99,9 @@ def _check(parsed_args: argparse.Namespace) -> None:
         raise errors.UsageError('either NAME or --all')
     if not (parsed_args.all or parsed_args.names or parsed_args.file):
         raise errors.UsageError('NAME, --all or --file needed')
-    for name in parsed_args.names if parsed_args.file is None else ():
-        if name.endswith(('.json', '.yaml')) and os.path.isfile(name):
-            raise errors.UsageError(
-                f'flavors of a file need --file: --file {shlex.quote(name)}')
+    if parsed_args.file is None and any(
+            name.endswith(('.json', '.yaml')) for name in parsed_args.names):
+        raise errors.UsageError('flavors of a file need --file FILE')
 
 
 class LintFlavor(planning.Report):
