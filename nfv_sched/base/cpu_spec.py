@@ -2,9 +2,12 @@
 """Parse and write lists of CPUs such as ``0-3,8``."""
 
 from collections.abc import Iterable
+import re
 
 #: Maximum number of CPUs of a host, and of vCPUs.
 MOST_CPUS = 1 << 16
+# Possessive: a text of many blanks is not searched again from each of them.
+_SPAN = re.compile(r'\s*+(\^?)\s*+(\d++)(?:\s*+-\s*+(\d++))?\s*+')
 
 
 def to_text(numbers: Iterable[int]) -> str:
@@ -20,18 +23,22 @@ def to_text(numbers: Iterable[int]) -> str:
 
 
 def parse(text: str) -> frozenset[int]:
-    """Parse a list of CPUs; raise ValueError if malformed or too long."""
+    """Parse a set of CPUs in the syntax of Nova: ``0-3,^2,8``.
+
+    :raises ValueError: if it is malformed or too long
+    """
     cpus: set[int] = set()
+    out: set[int] = set()
     count = 0
-    for part in text.split(',') if text else ():
-        first, dash, last = part.partition('-')
-        start = int(first)
-        end = int(last) if dash else start
-        if not 0 <= start <= end < MOST_CPUS:
-            raise ValueError(f'{part[:40]!r} is not a span of CPUs')
-        # Spans may overlap, but need not.
-        count += end - start + 1
+    for part in text.split(',') if text.strip() else ():
+        if not (match := _SPAN.fullmatch(part)):
+            raise ValueError(f'{text[:40]!r} is not a CPU set such as 0-3,8')
+        first, last = int(match[2]), int(match[3] or match[2])
+        if last < first or last >= MOST_CPUS:
+            raise ValueError(f'{part.strip()[:40]!r} is not a range of CPUs')
+        # Ranges that overlap count twice: this limits the work.
+        count += last - first + 1
         if count > MOST_CPUS:
             raise ValueError(f'more than {MOST_CPUS} CPUs')
-        cpus.update(range(start, end + 1))
-    return frozenset(cpus)
+        (out if match[1] else cpus).update(range(first, last + 1))
+    return frozenset(cpus - out)

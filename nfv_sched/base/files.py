@@ -64,6 +64,20 @@ def limited(mebibytes: int) -> Iterator[None]:
         _size = before
 
 
+@contextlib.contextmanager
+def naming(path: str, error: type[Exception]) -> Iterator[None]:
+    """Make errors of reading a file, and ``error`` itself, name its path."""
+    try:
+        yield
+    except (error, OSError, EOFError, ValueError, RecursionError,
+            zlib.error) as exc:
+        reason = getattr(exc, 'strerror', None) or (
+            'is not valid UTF-8' if isinstance(exc, UnicodeDecodeError) else
+            'nested too deeply' if isinstance(exc, RecursionError) else
+            ' '.join(str(exc).split()))
+        raise error(f'{path}: {reason}') from exc
+
+
 def max_items() -> int:
     return _size // _BYTES_PER_ITEM
 

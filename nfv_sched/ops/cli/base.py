@@ -322,9 +322,7 @@ class Subcommand:
 
     def get_epilog(self) -> str:
         """Return the epilog; cliff would add the name of the package."""
-        epilog = self.epilog if getattr(
-            self.app, 'is_help_brief', False) else (
-                self.background + self.epilog)
+        epilog = self.background + self.epilog
         if not self.in_client:
             return epilog
         return epilog.replace(
@@ -392,6 +390,10 @@ class Subcommand:
         return UNREAD
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        # The application openstack makes "help COMMAND" of --help, too.
+        if is_brief := getattr(self.app, 'is_help_brief', not {
+                '-h', '--help'}.isdisjoint(sys.argv)):
+            self.background = ''
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         # A new option must not change what an abbreviation means: --image was
@@ -411,7 +413,7 @@ class Subcommand:
             sorting.help = (
                 'sort by this column, named by its title or as "pcpus_used"; '
                 'can be repeated, the first one counts most')
-        if getattr(self.app, 'is_help_brief', False):
+        if is_brief:
             _shorten_help(parser)
         return parser
 

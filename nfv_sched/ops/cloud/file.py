@@ -59,17 +59,14 @@ def dump(cloud: snapshot.Cloud, raw: ty.BinaryIO) -> None:
 
 
 def is_snapshot(path: str) -> bool:
-    try:
+    with files.naming(path, FileError):
         mode = os.stat(path).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             # The file is read twice, which a pipe does not allow, and a
             # pipe may never end.
-            raise FileError(f'{path}: not a regular file')
+            raise FileError('not a regular file')
         with open(path, 'rb') as raw:
             start = raw.read(64)
-    except (OSError, ValueError) as exc:
-        raise FileError(f'{path}: {getattr(exc, "strerror", "") or exc}'
-                        ) from exc
     is_snapshot = start.startswith(_GZIP) or start.lstrip().startswith(b'{')
     if path.endswith('.gz') and not is_snapshot:
         raise FileError(f'{path}: damaged gzip file: not gzip')
@@ -107,12 +104,10 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
         fields['missing'] = [
             {'kind': snapshot.MissingKind.OTHER, 'text': sentence}
             for sentence in fields['missing']]
-    try:
+    with files.naming(path, FileError):
         cloud = codec.decode(snapshot.Cloud, fields)
         validation.check_names(cloud)
         validation.check(cloud)
-    except (codec.WrongError, files.FileLimitError) as exc:
-        raise FileError(f'{path}: {exc}') from exc
     # An older release may have saved errors with their secrets.
     missing = [
         dataclasses.replace(each, text=strings.mask_secrets(each.text))

@@ -107,11 +107,9 @@ def _began_and_age(url: str, where: str) -> tuple[float, float]:
 
 def _check_url(url: str) -> tuple[str, str]:
     """Return the URLs of snapshot and server; may raise file.FileError."""
-    try:
+    with files.naming(url, file.FileError):
         parts = urllib.parse.urlsplit(url)
         host = parts.port != 0 and parts.hostname
-    except ValueError as exc:
-        raise file.FileError(f'{url}: {exc}') from exc
     if not host:
         raise file.FileError(f'{url}: no host in this URL')
     if parts.username is not None:

@@ -10,7 +10,6 @@ from oslo_utils import units
 import pydantic
 
 from nfv_sched.base import cpu_spec
-from nfv_sched.base import extra_specs
 from nfv_sched.ops.cloud import marks
 
 #: Defines a field of a dataclass that is an empty mapping by default.
@@ -21,8 +20,6 @@ SMALL_PAGE_KIB = 4
 
 _SIZE = re.compile(r'\s*+(\d++(?:\.\d++)?)\s*+([kKMGT])(?:iB?)?\s*+')
 _UNITS = {'K': units.Ki, 'M': units.Mi, 'G': units.Gi, 'T': units.Ti}
-# Possessive: a text of many blanks is not searched again from each of them.
-_CPU_RANGE = re.compile(r'\s*+(\^?)\s*+(\d++)(?:\s*+-\s*+(\d++))?\s*+')
 
 
 def parse_size(value: int | str) -> int:
@@ -38,29 +35,6 @@ def parse_size(value: int | str) -> int:
     if amount % 1024:
         raise ValueError(f'{value!r} is not a whole number of KiB')
     return int(amount) // 1024
-
-
-def parse_cpus(value: int | str) -> frozenset[int]:
-    """Parse a CPU set in the syntax of Nova: ``0-3,^2,8``."""
-    cpus, out = set(), set()
-    count = 0
-    text = str(value)
-    if not text.strip():
-        return frozenset()
-    for part in text.split(','):
-        if not (match := _CPU_RANGE.fullmatch(part)):
-            raise ValueError(
-                f'{extra_specs.shown(text)} is not a CPU set such as 0-3,8')
-        first, last = int(match[2]), int(match[3] or match[2])
-        if last < first or last >= cpu_spec.MOST_CPUS:
-            raise ValueError(
-                f'{extra_specs.shown(part.strip())} is not a range of CPUs')
-        # Ranges that overlap count twice: this limits the work.
-        count += last - first + 1
-        if count > cpu_spec.MOST_CPUS:
-            raise ValueError(f'more than {cpu_spec.MOST_CPUS} CPUs')
-        (out if match[1] else cpus).update(range(first, last + 1))
-    return frozenset(cpus - out)
 
 
 def parse_text(value: str | int | float | bool) -> str:
@@ -142,7 +116,8 @@ PositiveMiB = ty.Annotated[Positive | str, _ParsedMiB]
 GiB = ty.Annotated[Count | str, pydantic.AfterValidator(parse_gib)]
 PageSize = ty.Annotated[str, pydantic.AfterValidator(parse_page)]
 HugePageSize = ty.Annotated[str, pydantic.AfterValidator(parse_huge_page)]
-CPUSet = ty.Annotated[str | int, pydantic.AfterValidator(parse_cpus)]
+CPUSet = ty.Annotated[str | int, pydantic.AfterValidator(
+    lambda value: cpu_spec.parse(str(value)))]
 Scalar = str | int | float | bool
 Text = ty.Annotated[Scalar, pydantic.AfterValidator(parse_text)]
 PCIId = ty.Annotated[str, pydantic.Field(pattern='^[0-9a-fA-F]{4}$')]

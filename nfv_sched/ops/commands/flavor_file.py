@@ -8,7 +8,6 @@ of a cloud file of the simulator.
 
 import collections
 from collections.abc import Iterator, Mapping
-import contextlib
 import re
 import typing as ty
 
@@ -20,7 +19,6 @@ from nfv_sched.base import files
 from nfv_sched.ops.answers.flavors import document
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.cloud import names
-from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
 from nfv_sched.ops.cloud import values
 
@@ -64,8 +62,8 @@ _PROPERTY = re.compile(
 
 
 def flavors(path: str) -> list[snapshot.Flavor]:
-    """Read the flavors in a file; raise CloudUnreadError if it has none."""
-    with _reading(path):
+    """Read the flavors in a file; raise a CommandError if it has none."""
+    with files.naming(path, errors.CloudUnreadError):
         flavors = list(_iterate_flavors(_read_content(path)))
         titles = collections.Counter(each.name for each in flavors)
         for name, count in titles.items():
@@ -76,22 +74,9 @@ def flavors(path: str) -> list[snapshot.Flavor]:
 
 
 def image(path: str) -> document.Image:
-    """Read an image in a file; raise CloudUnreadError if it has none."""
-    with _reading(path):
+    """Read an image in a file; raise a CommandError if it has none."""
+    with files.naming(path, errors.CloudUnreadError):
         return _image(_only_image(_read_content(path)))
-
-
-@contextlib.contextmanager
-def _reading(path: str) -> Iterator[None]:
-    """Raise CloudUnreadError, with the path, for what is wrong in a file."""
-    try:
-        yield
-    except problems.InputError as exc:
-        raise errors.CloudUnreadError(str(exc)) from exc
-    except RecursionError as exc:
-        raise errors.CloudUnreadError(f'{path}: nested too deeply') from exc
-    except ValueError as exc:
-        raise errors.CloudUnreadError(f'{path}: {exc}') from exc
 
 
 def _image(data: ty.Any) -> document.Image:

@@ -57,6 +57,7 @@ one; the first that has a fact counts:
 - virsh capabilities: all but NICs
 - Ironic's inspection data, with the collector numa-topology: all but sockets
 - facts of Ansible (setup): all memory and names of NICs
+- parameters of a TripleO role: what CPUs are for, beside one of the others
 
 """
 

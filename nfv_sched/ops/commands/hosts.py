@@ -8,6 +8,7 @@ import dataclasses
 import os
 import typing as ty
 
+from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.hosts import document as host_document
 from nfv_sched.ops.answers.hosts import rendering
@@ -148,11 +149,11 @@ class _WithFacts:
     def views(self, parsed_args: argparse.Namespace,
               chosen: Callable[[snapshot.Cloud], list[snapshot.Host]],
               ) -> tuple[snapshot.Cloud, Sequence[host_document.HostDetails]]:
-        files = fact_files(parsed_args.facts)
+        paths = fact_files(parsed_args.facts)
         cloud = self.cloud.read(self, parsed_args)
         hosts = chosen(cloud)
         facts_of_hosts = machines(
-            files, cloud, hosts, lambda text: self.app.stderr.write(
+            paths, cloud, hosts, lambda text: self.app.stderr.write(
                 f'warning: {" ".join(text.split())}\n'))
         from nfv_sched.ops.answers.hosts import view
         return cloud, view.views(cloud, hosts, facts_of_hosts)
@@ -161,27 +162,24 @@ class _WithFacts:
 def fact_files(folder: str | None) -> dict[str, str] | None:
     if folder is None:
         return None
-    try:
+    with files.naming(folder, errors.CloudUnreadError):
         return {name: os.path.join(folder, name)
                 for name in os.listdir(folder)}
-    except OSError as exc:
-        raise errors.CloudUnreadError(
-            f'{folder}: {exc.strerror or exc}') from exc
 
 
-def machines(files: Mapping[str, str] | None, cloud: snapshot.Cloud,
+def machines(paths: Mapping[str, str] | None, cloud: snapshot.Cloud,
              hosts: Iterable[snapshot.Host],
              warn: Callable[[str], ty.Any]) -> dict[str, values.Machine]:
     """Return the machines of hosts, by UUID of the host.
 
     Hosts without facts, and with facts that contradict Nova, are left out.
 
-    :param files: result of :func:`fact_files`
+    :param paths: result of :func:`fact_files`
     :param warn: called with a line for each host whose facts contradict Nova,
         and if no file belongs to a host
     :raises CloudUnreadError: if a file cannot be read
     """
-    if files is None:
+    if paths is None:
         return {}
     from nfv_sched.ops.answers.hosts import nodes
     from nfv_sched.ops.answers.hosts import view
@@ -189,7 +187,7 @@ def machines(files: Mapping[str, str] | None, cloud: snapshot.Cloud,
     titles = view.titles(cloud.hosts)
     machines, has_file = {}, False
     for host in hosts:
-        path = _path(files, host.name if counts[host.name] == 1
+        path = _path(paths, host.name if counts[host.name] == 1
                      else host.hypervisor)
         if path is None:
             continue
@@ -205,29 +203,20 @@ def machines(files: Mapping[str, str] | None, cloud: snapshot.Cloud,
     return machines
 
 
-def _path(files: Mapping[str, str], name: str) -> str | None:
-    paths = [files[each] for each in (f'{name}.json', name) if each in files]
-    if len(paths) > 1:
+def _path(paths: Mapping[str, str], name: str) -> str | None:
+    of_host = [paths[each] for each in (f'{name}.json', name) if each in paths]
+    if len(of_host) > 1:
         raise errors.CloudUnreadError(
-            f'{paths[0]} and {paths[1]} are both of host {name}')
-    return paths[0] if paths else None
+            f'{of_host[0]} and {of_host[1]} are both of host {name}')
+    return of_host[0] if of_host else None
 
 
 def _machine(path: str) -> values.Machine:
     """Read a machine from a file; its memory need not be known."""
-    if os.path.isdir(path):
-        raise errors.CloudUnreadError(f'{path}: is a folder; a file is needed')
     raw_facts = read.load(path)
-    if not raw_facts.cpus:
-        raise errors.CloudUnreadError(
-            f'{path}: NUMA nodes and sibling threads of the CPUs are not known'
-            + (f', as {raw_facts.unusable}' if raw_facts.unusable else '')
-            + f'; "{facts.LSCPU}" prints them there')
-    try:
+    with files.naming(path, values.MachineError):
         return facts.machine(dataclasses.replace(
             raw_facts, memory=None, total_memory=0))
-    except values.MachineError as exc:
-        raise errors.CloudUnreadError(f'{path}: {exc}') from exc
 
 
 class ShowHost(_WithFacts, base.ShowOne):

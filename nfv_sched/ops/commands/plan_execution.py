@@ -10,6 +10,7 @@ import sys
 import time
 import typing as ty
 
+from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import base
 from nfv_sched.ops.cli import errors
@@ -117,10 +118,8 @@ class RunMixin:
         :raises CloudUnreadError: if the plan, the journal or an API cannot be
             used
         """
-        try:
+        with files.naming('the plan', errors.CloudUnreadError):
             saved.plan.check()
-        except ValueError as exc:
-            raise errors.CloudUnreadError(f'the plan: {exc}') from exc
         path, journal_plan = plan_file.journal_of(
             saved.path, saved.digest, saved.plan.round)
         from nfv_sched.base import http_limits
@@ -309,18 +308,14 @@ class _Execution:
                 move.number for move in saved.plan.moves
                 if journal.is_done(move)])
         plan = plan_file.moves_of(document.content)
-        try:
+        with files.naming('the new plan', errors.CloudUnreadError):
             plan.check()
             _path, journal_plan = plan_file.journal_of(
                 saved.path, plan_file.digest(
                     document.text('json').encode()), plan.round)
+        with files.naming('the journal cannot be written',
+                          errors.CloudUnreadError):
             journal.announce(journal_plan)
-        except ValueError as exc:
-            raise errors.CloudUnreadError(f'the new plan: {exc}') from exc
-        except OSError as exc:
-            raise errors.CloudUnreadError(
-                'the journal cannot be written: '
-                f'{exc.strerror or exc}') from exc
         # What is left of the old plan is said if this one is not saved.
         self._saved = plan_file.save(saved.path, document)
         journal.replan(journal_plan)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import hashlib
 import typing as ty
-import zlib
 
 from nfv_sched.base import files
 from nfv_sched.base import strings
@@ -115,18 +114,11 @@ def moves_of(plan: ty.Any, round_number: int | None = None) -> values.MovePlan:
 
 def read(path: str, round_number: int | None = None) -> SavedPlan:
     """Read a plan; of several rounds the given one, or with None the first."""
-    try:
+    with files.naming(path, errors.CloudUnreadError):
         content = files.read(path)
-    except (OSError, EOFError, zlib.error, files.FileLimitError) as exc:
-        raise errors.CloudUnreadError(
-            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
-    try:
         parsed = parse(content)
         plan = moves_of(parsed, round_number)
         plan.check()
-    except (ValueError, RecursionError) as exc:
-        raise errors.CloudUnreadError(
-            f'{path}: {strings.one_line(exc)}') from exc
     return SavedPlan(path=path, document=parsed, plan=plan,
                      digest=digest(content))
 

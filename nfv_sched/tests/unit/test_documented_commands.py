@@ -8,6 +8,7 @@ import functools
 import os
 import pathlib
 import re
+import runpy
 import shlex
 import subprocess
 import textwrap
@@ -29,6 +30,8 @@ SESSION = ('nfv-sched host drain compute-1 --from telco',
            'nfv-sched cloud failover --from telco')
 MAP_PICTURE = PICTURE.parent / 'tasks' / 'host-map.svg'
 MAP = "nfv-sched host map --from telco --host 'compute-[12]' --format svg"
+METRICS = 'nfv-sched metrics --from telco --failover'
+DASHBOARD = PICTURE.parent / 'reference' / 'dashboard.svg'
 UPDATE = 'NFV_SCHED_UPDATE_DOCS'
 
 _simulate = source._simulate
@@ -119,6 +122,15 @@ class DocumentedCommandsTest(base.CommandTestCase):
         if os.environ.get(UPDATE):
             MAP_PICTURE.write_text('\n'.join(lines) + '\n')
         self.assertEqual(MAP_PICTURE.read_text().splitlines(), lines,
+                         'tools/regenerate outputs draws it')
+
+    def test_dashboard(self):
+        draw = runpy.run_path(str(
+            documented.ROOT / 'tools' / 'draw_dashboard.py'))['draw']
+        picture = draw('\n'.join(self.printed(METRICS)) + '\n')
+        if os.environ.get(UPDATE):
+            DASHBOARD.write_text(picture)
+        self.assertEqual(DASHBOARD.read_text(), picture,
                          'tools/regenerate outputs draws it')
 
     def test_reasons(self):

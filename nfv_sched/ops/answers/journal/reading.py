@@ -76,13 +76,10 @@ def read(*directories: str, server: str | None = None,
 def _read(directory: str, server: str | None, required: bool,
           entries: list[entry.Entry]) -> Iterator[str]:
     """Add the entries of a journal; yield what could not be read."""
-    try:
+    with files.naming(directory, JournalError):
         journal_files = writer.listed(directory)
-    except OSError as exc:
-        raise JournalError(f'{directory}: {exc.strerror or exc}') from exc
-    if required and not journal_files:
-        raise JournalError(
-            f'{directory}: has no decision journal (refusals-*.jsonl)')
+        if required and not journal_files:
+            raise JournalError('has no decision journal (refusals-*.jsonl)')
     newest, left_out = _newest(journal_files)
     yield from left_out
     lines = 0

@@ -7,6 +7,7 @@ neither NUMA nodes nor sibling threads.
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 import dataclasses
+import typing as ty
 
 from nfv_sched.base import cpu_spec
 from nfv_sched.ops.answers.machine import values
@@ -56,6 +57,7 @@ class Facts:
     nics: tuple[values.NIC, ...] | None = None
     page_sizes: frozenset[int] | None = None  #: sizes of huge pages in KiB
     vendor: str | None = None  #: ``intel`` or ``amd``
+    role: values.TripleORole | None = None
 
 
 def vendor(name: str) -> str | None:
@@ -96,8 +98,7 @@ def machine(facts: Facts) -> values.Machine:
         raise values.MachineError(
             'NUMA nodes and sibling threads of the CPUs are not known'
             + (f', as {facts.unusable}' if facts.unusable else '') +
-            f'; give what "{LSCPU}" prints there by a further --facts, or run '
-            'this on the machine itself, which has them in /sys')
+            f'; give what "{LSCPU}" prints there by --facts')
     cores = _cores(facts)
     memory, even = _memory(facts, sorted(cores))
     return values.Machine(
@@ -109,7 +110,7 @@ def machine(facts: Facts) -> values.Machine:
         page_sizes=facts.page_sizes, vendor=facts.vendor or '',
         offline=facts.offline or {}, governors=facts.governors or {},
         knows_offline=facts.offline is not None, even_memory=even,
-        core_threads=facts.threads or (max(
+        role=facts.role, core_threads=facts.threads or (max(
             len(core.cpus) for node in cores.values() for core in node)
             if all(cpu.cache is not None for cpu in facts.cpus) else None))
 
@@ -196,6 +197,13 @@ def nodes(node_of: Mapping[int, int | None]) -> dict[int, int]:
             'Nova has no server there: correct the NUMA nodes in the '
             'firmware, or take these CPUs offline')
     return {cpu: node or 0 for cpu, node in node_of.items()}
+
+
+def number(text: ty.Any, what: str) -> int:
+    if isinstance(text, str) and text.isascii() and text.isdigit() and (
+            len(text) < 20):
+        return int(text)
+    raise values.MachineError(f'{what} is {str(text)[:40]!r}, not a number')
 
 
 def cpu_list(text: str, path: str = '') -> frozenset[int]:

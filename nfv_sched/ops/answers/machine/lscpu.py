@@ -115,12 +115,7 @@ def _cell_number(cell: ty.Any) -> int | None:
     # The kernel has -1 for a core or a NUMA node that it does not know.
     if cell in (None, '', '-', -1, '-1'):
         return None
-    if type(cell) is int:
-        return cell
-    if isinstance(cell, str) and cell.isascii() and cell.isdigit() and (
-            len(cell) < 10):
-        return int(cell)
-    raise values.MachineError(f'{str(cell)[:40]!r} is not a number')
+    return cell if type(cell) is int else facts.number(cell, 'a cell')
 
 
 def _summary(entries: list) -> facts.Facts:

@@ -6,7 +6,6 @@ import os
 import re
 import typing as ty
 from xml.etree import ElementTree
-import zlib
 
 from nfv_sched.base import files
 from nfv_sched.base import strings
@@ -28,6 +27,10 @@ _FOLDERS = ('data', 'plugin_data')
 _PARTS = ('ram', 'cpus', 'nics')
 _JOINED = ('Ironic takes CPUs of one NUMA node whose cores have the same '
            'number, in several sockets or unknown (-1), for one core')
+
+#: What parameters are in: an environment file of TripleO, a roles file.
+_DEFAULTS, _OF_ROLE = 'parameter_defaults', 'RoleParametersDefault'
+_PINNED = 'NovaComputeCpuDedicatedSet'
 
 _PREFIX = 'ansible_'
 _MEMORY = 'memtotal_mb'
@@ -69,40 +72,30 @@ def _by_node(machine_facts: facts.Facts,
 
 
 def load(path: str) -> facts.Facts:
-    try:
-        return _load(path)
-    except values.MachineError as exc:
-        raise values.MachineError(f'{path}: {exc}') from exc
-
-
-def _load(path: str) -> facts.Facts:
     """Read a file, and recognize its kind by its content."""
-    try:
+    with files.naming(path, values.MachineError):
         if os.path.isdir(path):
             raise values.MachineError(
-                'is a directory; give a copy of /sys with --sys')
+                'is a directory, not a file; --sys is for a copy of /sys')
         text = files.read(path).decode()
-    except (files.FileLimitError, OSError, EOFError, zlib.error) as exc:
+        for read_text in lscpu.read_text, _libvirt:
+            if (known_facts := read_text(text)) is not None:
+                return known_facts
+        if _DEFAULTS in text or _OF_ROLE in text:
+            return facts.Facts(role=_tripleo(text, path))
+        for start, name in _FOR_PEOPLE:
+            if start.match(text):
+                raise values.MachineError(
+                    f'is what "{name}" prints for people; give what '
+                    f'"{facts.LSCPU}" prints')
+        _expect_one(_HEADLINE.findall(text))
+        data = _parse_json(_HEADLINE.sub('', text))
+        for read in lscpu.read, _ironic, _ansible:
+            if (known_facts := read(data)) is not None:
+                return known_facts
         raise values.MachineError(
-            getattr(exc, 'strerror', None) or exc) from exc
-    except ValueError as exc:
-        raise values.MachineError('is not valid UTF-8') from exc
-    for read_text in lscpu.read_text, _libvirt:
-        if (known_facts := read_text(text)) is not None:
-            return known_facts
-    for start, name in _FOR_PEOPLE:
-        if start.match(text):
-            raise values.MachineError(
-                f'is what "{name}" prints for people; give what '
-                f'"{facts.LSCPU}" prints')
-    _expect_one(_HEADLINE.findall(text))
-    data = _parse_json(_HEADLINE.sub('', text))
-    for read in lscpu.read, _ironic, _ansible:
-        if (known_facts := read(data)) is not None:
-            return known_facts
-    raise values.MachineError(
-        'is JSON, but not from lscpu, Ironic (inspection) or Ansible (facts); '
-        f'"{facts.LSCPU}" prints what is needed')
+            'is JSON, but not from lscpu, Ironic (inspection) or Ansible '
+            f'(facts); "{facts.LSCPU}" prints what is needed')
 
 
 def _parse_json(text: str) -> ty.Any:
@@ -115,8 +108,8 @@ def _parse_json(text: str) -> ty.Any:
                 raise
             data = files.parse_json(changed.encode())
         files.check(data)
-    except files.FileLimitError as exc:
-        raise values.MachineError(str(exc)) from exc
+    except files.FileLimitError:
+        raise
     except (ValueError, RecursionError) as exc:
         raise values.MachineError(
             f'is neither JSON nor output of "lscpu -p": {exc}; '
@@ -131,10 +124,10 @@ def _libvirt(text: str) -> facts.Facts | None:
     host = _host(text)
     cpus, offline, memory = [], {}, {}
     for cell in host.iterfind('topology/cells/cell'):
-        node = _number(cell.get('id'), 'the id of a cell')
+        node = facts.number(cell.get('id'), 'the id of a cell')
         memory[node] = _kib(cell.find('memory')) // 1024
         for cpu in cell.iterfind('cpus/cpu'):
-            number = _number(cpu.get('id'), 'the id of a CPU')
+            number = facts.number(cpu.get('id'), 'the id of a CPU')
             siblings = cpu.get('siblings')
             # libvirt knows nothing else about a CPU that is not online.
             if siblings is None:
@@ -143,7 +136,7 @@ def _libvirt(text: str) -> facts.Facts | None:
             cpus.append(facts.CPU(
                 number=number, node=node,
                 core=facts.core_of(facts.cpu_list(siblings)),
-                socket=_number(cpu.get('socket_id'), 'socket_id')))
+                socket=facts.number(cpu.get('socket_id'), 'socket_id')))
     # The smallest are those that are not huge.
     sizes = sorted(map(_page_size, host.iterfind('cpu/pages')))[1:]
     return facts.Facts(
@@ -175,23 +168,54 @@ def _host(text: str) -> ElementTree.Element:
     return host
 
 
-def _number(text: ty.Any, what: str) -> int:
-    if isinstance(text, str) and text.isascii() and text.isdigit() and (
-            len(text) < 20):
-        return int(text)
-    raise values.MachineError(f'{what} is {str(text)[:40]!r}, not a number')
-
-
 def _kib(element: ElementTree.Element | None) -> int:
     unit = _KIB.get('KiB' if element is None else element.get('unit', 'KiB'))
     if element is None or unit is None:
         raise values.MachineError('a cell has no memory in KiB')
-    return unit * _number((element.text or '').strip(), 'the memory of a cell')
+    return unit * facts.number((element.text or '').strip(),
+                               'the memory of a cell')
 
 
 def _page_size(element: ElementTree.Element) -> int:
-    return _number(element.get('size'), 'the size of pages') * _KIB.get(
+    return facts.number(element.get('size'), 'the size of pages') * _KIB.get(
         element.get('unit', 'KiB'), 1)
+
+
+def _tripleo(text: str, path: str) -> values.TripleORole:
+    """Parse the only role with pinned CPUs; InputError if it is not YAML."""
+    from nfv_sched.ops.cloud.cloud_file import text as cloud_text
+    data, _lines = cloud_text.parse(text, path)
+    if isinstance(data, list):
+        data = {_DEFAULTS: {str(each.get('name')): each.get(_OF_ROLE)
+                            for each in data if isinstance(each, dict)}}
+    usual = _part(data, _DEFAULTS) if isinstance(data, dict) else {}
+    roles = {name: role for name, role in usual.items()
+             if isinstance(role, dict) and _PINNED in role}
+    if len(roles) != 1 and (roles or _PINNED not in usual):
+        raise values.MachineError(
+            f'has {_PINNED} of {strings.count(len(roles), "role")}, not of '
+            f'one: {strings.some(roles)}')
+    # Those of a role go before those of all.
+    parameters = {**usual, **dict(*roles.values())}
+    cpus = {function: facts.cpu_list(_text(parameters, name), name)
+            for function, name in (
+                ('guests', _PINNED), ('switch', 'OvsPmdCoreList'),
+                ('shared', 'NovaComputeCpuSharedSet'))}
+    return values.TripleORole(
+        **cpus, switch_memory=_amounts(parameters, 'OvsDpdkSocketMemory'),
+        platform_memory=sum(_amounts(parameters, 'NovaReservedHostMemory')))
+
+
+def _text(parameters: Mapping[str, ty.Any], name: str) -> str:
+    value = parameters.get(name)
+    return ','.join(map(str, value)) if isinstance(value, list) else (
+        '' if value is None else str(value))
+
+
+def _amounts(parameters: Mapping[str, ty.Any], name: str) -> tuple[int, ...]:
+    text = _text(parameters, name)
+    return tuple([facts.number(part.strip(), name)
+                  for part in text.split(',')]) if text else ()
 
 
 def _ironic(data: ty.Any) -> facts.Facts | None:

@@ -53,6 +53,18 @@ class NIC:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TripleORole:
+    """The use that a TripleO role makes of a host."""
+
+    guests: frozenset[int]  #: CPUs for pinned servers
+    shared: frozenset[int]  #: CPUs for shared vCPUs
+    switch: frozenset[int]  #: CPUs of the virtual switch
+    #: MiB of the switch on each NUMA node from 0 on; empty if not given
+    switch_memory: tuple[int, ...]
+    platform_memory: int  #: MiB kept from servers; 0 if not given
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """A machine."""
 
@@ -75,6 +87,7 @@ class Machine:
     #: whether only the total memory is known, and was divided evenly among
     #: several NUMA nodes
     even_memory: bool = False
+    role: TripleORole | None = None  #: None if all is to be chosen
 
     @property
     def cpus(self) -> frozenset[int]:

@@ -6,9 +6,12 @@ threads stay together: platform, virtual switch, Ceph OSDs, shared vCPUs, and
 the rest for pinned servers.
 """
 
+import collections
 from collections.abc import Mapping, Sequence
+import itertools
 import math
 
+from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
 from nfv_sched.ops.answers.machine import values
 from nfv_sched.ops.answers.profile import ceph as ceph_plan
@@ -92,9 +95,26 @@ def switch_cores(machine: values.Machine,
     return cores_by_node
 
 
+def _as_in(role: values.TripleORole, machine: values.Machine) -> Assignment:
+    lists = {SWITCH: role.switch, SHARED: role.shared, GUESTS: role.guests}
+    counts = collections.Counter(itertools.chain(*lists.values()))
+    rest = machine.cpus - counts.keys()
+    if wrong := {cpu for cpu, count in counts.items()
+                 if count > 1 or cpu not in machine.cpus}:
+        raise choices.ProfileError(
+            f'CPU {cpu_spec.to_text(wrong)} of the TripleO role is in two '
+            'lists, or not online here')
+    lists |= {PLATFORM: rest or role.shared, CEPH: frozenset()}
+    return {node.number: {
+        function: tuple(sorted(node.cpus & lists[function]))
+        for function in FUNCTIONS} for node in machine.nodes}
+
+
 def assign(machine: values.Machine, chosen: choices.Choices) -> Assignment:
     if not (usable := [node.number for node in machine.usable]):
         raise choices.ProfileError('no NUMA node has both CPUs and memory')
+    if machine.role is not None:
+        return _as_in(machine.role, machine)
     free_cores = {node.number: list(node.cores) for node in machine.nodes}
     threads = {node.number: max((len(core.cpus) for core in node.cores),
                                 default=1) for node in machine.nodes}

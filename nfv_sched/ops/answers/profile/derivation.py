@@ -27,12 +27,19 @@ OSD = 'osd'
 
 def derive(machine: values.Machine,
            chosen: choices.Choices = choices.Choices()) -> document.Profile:
+    if machine.role is not None:
+        if chosen.switch_cores is not None or chosen.shared or (
+                chosen.osds or chosen.layout == choices.FLOATING):
+            raise choices.ProfileError(
+                'the CPUs are those of a TripleO role: without '
+                '--vswitch-cores, --shared, --osds and --layout floating')
+        chosen = dataclasses.replace(chosen, layout=choices.EVERY_NODE)
     assignment = cpus.assign(machine, chosen)
     near = cpus.nics(machine, chosen)
     switch = _switch_memory(machine, chosen, assignment, near)
     switch_mib = sum(switch.values())
     shared = cpus.cpus_of(assignment, cpus.SHARED)
-    if not shared and chosen.layout == choices.EVERY_NODE:
+    if not (shared or machine.role) and chosen.layout == choices.EVERY_NODE:
         # As TripleO, give the platform's CPUs to servers without pinned vCPUs,
         # unless cores are set aside for them.
         shared = cpus.cpus_of(assignment, cpus.PLATFORM)
@@ -92,6 +99,9 @@ def _switch_memory(machine: values.Machine, chosen: choices.Choices,
     """Return the MiB of the virtual switch on each NUMA node with memory."""
     if not cpus.nodes_of(assignment, cpus.SWITCH):
         return {}
+    if machine.role is not None and machine.role.switch_memory:
+        return {node.number: mib for node in machine.usable
+                for mib in machine.role.switch_memory[node.number:][:1]}
     nodes = {node for nic in chosen.switch_nics
              if (node := near[nic.name].node) is not None}
     if not nodes and chosen.layout == choices.EVERY_NODE and not isinstance(

@@ -47,7 +47,8 @@ def platform_memory(machine: values.Machine,
     usable = [node.number for node in machine.usable]
     kept_memory = {node.number: 0 for node in machine.nodes}
     if chosen.layout == choices.EVERY_NODE:
-        kept_memory |= spread(HOST, dict.fromkeys(usable, 1))
+        own = machine.role and machine.role.platform_memory
+        kept_memory |= spread(own or HOST, dict.fromkeys(usable, 1))
     elif chosen.layout == choices.HCG or not (
             chosen.osd_count or chosen.guest_gb is not None):
         # Else the formula for hyper-converged hosts says what is needed.
@@ -105,7 +106,7 @@ def share(machine: values.Machine, chosen: choices.Choices,
     # The switch uses pages of 1 GiB if it can, whatever servers use.
     switch_size = _1G if any(
         size == _1G for size, _part in page_shares) else usual_size(machine)
-    for_switch = {node: mib * 1024 // switch_size
+    for_switch = {node: math.ceil(mib * 1024 / switch_size)
                   for node, mib in switch.items() if mib}
     counts = {}
     for node in machine.nodes:

@@ -9,13 +9,11 @@ import dataclasses
 import pathlib
 import re
 import uuid
-import zlib
 
 import os_resource_classes as orc
 import os_traits
 
 from nfv_sched.base import files
-from nfv_sched.base import strings
 from nfv_sched.ops.answers.profile import choices
 from nfv_sched.ops.answers.profile import document
 from nfv_sched.ops.cli import documents
@@ -35,15 +33,11 @@ _MOST_NAME = 200
 
 
 def load(path: str) -> document.Profile:
-    try:
+    with files.naming(path, errors.CloudUnreadError):
         return codec.decode_document(document.Profile, documents.parse(
             files.read(path), lambda data: (
                 {'nova', 'numa_nodes'} <= data.keys()),
             'not a document of "host profile -f json"'))
-    except (OSError, EOFError, zlib.error, ValueError,
-            RecursionError) as exc:
-        reason = getattr(exc, 'strerror', None) or strings.one_line(exc)
-        raise errors.CloudUnreadError(f'{path}: {reason}') from exc
 
 
 def model(cloud: snapshot.Cloud) -> snapshot.Host | None:
@@ -71,16 +65,13 @@ def added_to(cloud: snapshot.Cloud, path: str) -> snapshot.Host:
     if like is not None and not any(each.providers for each in cloud.hosts):
         # Where Placement was not read, the simulator makes all providers.
         new = dataclasses.replace(new, providers=())
-    try:
+    with files.naming(f'{path}: there can be no such host',
+                      errors.CloudUnreadError):
         # As strict as the reading of a snapshot with this host.
         checked = codec.decode(snapshot.Cloud, codec.encode(snapshot.Cloud(
             taken=cloud.taken, hosts=(new,))))
         validation.check_names(checked)
         validation.check(checked)
-    except ValueError as exc:
-        raise errors.CloudUnreadError(
-            f'{path}: there can be no such host: '
-            f'{strings.one_line(exc)}') from exc
     return new
 
 

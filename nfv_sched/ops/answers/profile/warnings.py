@@ -133,7 +133,7 @@ def _switch(chosen: choices.Choices, near: Mapping[str, values.NIC],
             profile: document.Profile) -> Iterator[_Warning]:
     on = profile.nodes(cpus.SWITCH)
     of_switch = profile.cpus(cpus.SWITCH)
-    cores = sum(of_switch.issuperset(core)
+    cores = sum(not of_switch.isdisjoint(core)
                 for node in profile.numa_nodes for core in node.cores)
     if not cores:
         if chosen.layout != choices.FLOATING:

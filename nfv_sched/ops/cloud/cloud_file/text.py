@@ -25,16 +25,13 @@ _MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError,
 
 def read(path: str) -> str:
     """Read a file; raise InputError if unreadable, too long or not UTF-8."""
-    file = pathlib.Path(path)
     try:
-        if file.is_dir():
+        if pathlib.Path(path).is_dir():
             raise problems.InputError([f'{path}: is a directory, not a file'])
         raw = files.read(path)
-    except files.FileLimitError as e:
-        raise problems.InputError([f'{path}: {e}'])
     except (OSError, ValueError, EOFError, zlib.error) as e:
-        reason = e.strerror if isinstance(e, OSError) else str(e)
-        raise problems.InputError([f'{path}: {reason or e}'])
+        raise problems.InputError([
+            f'{path}: {getattr(e, "strerror", None) or e}'])
     try:
         return raw.decode('utf-8-sig')
     except UnicodeDecodeError as e:

@@ -20,6 +20,7 @@ import typing as ty
 
 import bcrypt
 
+from nfv_sched.base import files
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.serve.metrics import server
 
@@ -175,11 +176,20 @@ def read(path: str) -> Users:
     :raises CloudUnreadError: if it cannot be read, is open to other users of
         the host, or has a line that is not a user with a bcrypt hash
     """
-    try:
-        return _users(_content(path))
-    except (OSError, ValueError) as exc:
-        raise errors.CloudUnreadError(
-            f'{path}: {getattr(exc, "strerror", "") or exc}') from exc
+    with files.naming(path, errors.CloudUnreadError):
+        # Opening a FIFO would block until it has a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with open(descriptor, 'rb') as opened:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise ValueError('not a regular file')
+            if status.st_mode & stat.S_IRWXO:
+                raise ValueError(
+                    'open to all users of this host; use "chmod o-rwx"')
+            content = opened.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ValueError(f'longer than {MAX_BYTES} bytes')
+        return _users(content)
 
 
 def _users(content: bytes) -> Users:
@@ -210,19 +220,3 @@ def _users(content: bytes) -> Users:
     if not roles:
         raise ValueError('no users')
     return Users(hashes, roles)
-
-
-def _content(path: str) -> bytes:
-    # Opening a FIFO would block until it has a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with open(descriptor, 'rb') as opened:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError('not a regular file')
-        if status.st_mode & stat.S_IRWXO:
-            raise ValueError(
-                'open to all users of this host; use "chmod o-rwx"')
-        content = opened.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f'longer than {MAX_BYTES} bytes')
-    return content

@@ -12,6 +12,7 @@ import time
 import types
 import typing as ty
 
+from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.ops.cli import errors
 from nfv_sched.ops.commands import arguments
@@ -85,11 +86,8 @@ def run(parsed_args: argparse.Namespace, collection: 'collecting.Collection',
             stopped.set()
             raise _Stopped
 
-    try:
+    with files.naming(f'{address}:{port}', errors.CloudUnreadError):
         listener = server.Listener((address, port), respond, tls, connections)
-    except OSError as exc:
-        raise errors.CloudUnreadError(
-            f'{address}:{port}: {exc.strerror or exc}') from exc
     listener.start()
     try:
         with contextlib.suppress(_Stopped):
@@ -142,16 +140,14 @@ def tls_context(parsed_args: argparse.Namespace,
         if parsed_args.tls_key or parsed_args.tls_client_ca:
             raise errors.UsageError('--tls-cert needed')
         return None
-    try:
+    with files.naming(
+            f'{parsed_args.tls_cert}: the certificate, its key or the '
+            'authorities cannot be used', errors.CloudUnreadError):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(parsed_args.tls_cert, parsed_args.tls_key)
         if parsed_args.tls_client_ca is not None:
             context.load_verify_locations(parsed_args.tls_client_ca)
             context.verify_mode = certificates
-    except OSError as exc:
-        raise errors.CloudUnreadError(
-            f'{parsed_args.tls_cert}: the certificate, its key or the '
-            f'authorities cannot be used: {exc.strerror or exc}') from exc
     return context
 
 

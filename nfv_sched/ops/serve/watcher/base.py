@@ -15,6 +15,7 @@ from watcher.common import exception
 from watcher.decision_engine.model import element
 from watcher.decision_engine.strategy.strategies import base
 
+from nfv_sched.base import files
 from nfv_sched.base import strings
 from nfv_sched.ops.cli.base import FINDINGS
 from nfv_sched.ops.commands import plan_file
@@ -143,12 +144,9 @@ class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
             raise PlanningError(f'{command[0]}: {exc.strerror}') from exc
         for line in messages.decode(errors='replace').splitlines():
             LOG.info('nfv-sched: %s', line)
-        try:
+        with files.naming(command[0], PlanningError):
             return (plan_file.moves_of(plan_file.parse(content)),
                     json.loads(content))
-        except (ValueError, RecursionError) as exc:
-            raise PlanningError(
-                f'{command[0]}: {strings.one_line(exc)}') from exc
 
     def add_note(self, text: str) -> None:
         self.solution.add_action(

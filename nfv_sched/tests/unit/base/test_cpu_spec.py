@@ -21,7 +21,13 @@ class CPUSpecTest(base.TestCase):
                 ((8, 7, 5, 0, 1, 2), '0-2,5,7-8')):
             self.assertEqual(text, cpu_spec.to_text(numbers))
 
+    def test_parse(self):
+        for text, cpus in (('0-3,^2,8', {0, 1, 3, 8}), ('', set()),
+                           (' 1 , 2 - 3 ', {1, 2, 3})):
+            self.assertEqual(cpus, cpu_spec.parse(text))
+
     def test_no_list(self):
-        for text in ('x', '0-', '5-3', '-1', '1,', '0-65536', '65536',
-                     '0-99999999999', '0-65535,0'):
+        for text in ('x', '0-', '5-3', '-1', '1,', '0-65536', '65536', '1,,2',
+                     '0-99999999999', '0-65535,0', f'{" " * 200_000}x',
+                     f'1{" " * 200_000}x', ','.join(['0-65535'] * 20000)):
             self.assertRaises(ValueError, cpu_spec.parse, text)

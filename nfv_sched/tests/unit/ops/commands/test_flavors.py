@@ -74,7 +74,7 @@ class FlavorFileTest(base.CommandTestCase):
                     without = {each: data[each] for each in data
                                if each != key}
                     error = self.assertRaises(
-                        errors.CloudUnreadError, self.read, [without])
+                        errors.CommandError, self.read, [without])
                     self.assertIn('--long', str(error))
                     empty, = self.read([{**without, key: {}}])
                     self.assertEqual({}, empty.extra_specs)
@@ -143,7 +143,7 @@ class FlavorFileTest(base.CommandTestCase):
             ('[{"name": "f", "vcpus": 1, "ram": 1}, '
              '{"name": "f", "vcpus": 1, "ram": 1}]', 'several flavors'),
         ):
-            error = self.assertRaises(errors.CloudUnreadError, self.read,
+            error = self.assertRaises(errors.CommandError, self.read,
                                       content)
             self.assertIn(said, str(error), content[:50])
             self.assertEqual(1, len(str(error).splitlines()))
@@ -170,7 +170,7 @@ class FlavorFileTest(base.CommandTestCase):
                         {'images': [{'id': 'a' * 32}, {'id': 'b' * 32}]},
                         [{'ID': 'a' * 32, 'Name': 'x', 'Status': 'active'}],
                         {'resources': {'i': {'properties': {}}}}):
-            self.assertRaises(errors.CloudUnreadError, flavors_file.image,
+            self.assertRaises(errors.CommandError, flavors_file.image,
                               self.write_file('file', content))
 
     def test_image_needs(self):

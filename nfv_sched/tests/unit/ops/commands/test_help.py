@@ -97,6 +97,14 @@ class HelpTest(base.TestCase):
             self.assertEqual(option in ('--from', '--save'),
                              f'\n  {option} ' in brief, option)
 
+    def test_client(self):
+        brief, full = (
+            run(*args, module='openstackclient.shell')[1].splitlines()
+            for args in (('nfv', 'host', 'profile', '--help'),
+                         ('help', 'nfv', 'host', 'profile')))
+        self.assertLessEqual(len(brief), 60 + len(['LOADED']))
+        self.assertGreater(len(full), 100)
+
     def test_snapshot(self):
         """Hosts of a snapshot are shown without Nova."""
         path = self.useFixture(fixtures.TempDir()).join('cloud.json')

@@ -23,6 +23,10 @@ IRONIC = {
                  for number, core in enumerate(CORES[node])],
         'nics': [{'name': 'ens1f0', 'numa_node': 0},
                  {'name': 'ens6f0', 'numa_node': 1}]}}}
+ROLE = {'NovaComputeCpuDedicatedSet': ['2-13,30-41', '16-27,44-55,^55'],
+        'OvsPmdCoreList': '1,29,15,43', 'OvsDpdkSocketMemory': '1536,1024',
+        'NovaComputeCpuSharedSet': [0, 14, 28, 42],
+        'NovaReservedHostMemory': 8192}
 FILES = host_profile.ProfileHost.formats.keys() - formats.LIST.keys()
 
 
@@ -78,6 +82,50 @@ class ProfileTest(base.CommandTestCase):
             '-c', 'Has', code=3))
         self.assertIn('--check has no format ovs', self.refused(
             2, '--facts', self.facts, '--check', path, '-f', 'ovs'))
+
+    def test_tripleo(self):
+        for content in (
+                {'parameter_defaults': {
+                    'NovaReservedHostMemory': 1, 'ControllerParameters': {},
+                    'ComputeOvsDpdkParameters': ROLE}},
+                {'parameter_defaults': ROLE},
+                [{'name': 'C'}, {'name': 'D', 'RoleParametersDefault': ROLE}]):
+            facts = '--facts', self.write_file('role.yaml', content)
+            table = self.profile(*facts)
+            for line in ('platform +- +55\n', 'switch +1,29 +15,43\n',
+                         'shared +0,28 +14,42\n',
+                         'servers +2-13,30-41 +16-27,44-54\n',
+                         'reserved_host_memory_mb = 10752\n',
+                         'node:0,size:1GB,count:2\n', 'mem = 1536,1024\n'):
+                self.assertRegex(table, line)
+        path = self.write_file(
+            'nova.conf', self.profile(*facts, '-f', 'nova.conf'))
+        self.assertEqual('nova.conf is as the profile has it.\n',
+                         self.profile(*facts, '--check', path))
+        for args in (('--vswitch-cores', '2'), ('--layout', 'floating')):
+            self.assertIn('those of a TripleO role', self.refused(
+                2, '--facts', self.facts, *facts, *args))
+        self.assertIn('sibling threads of the CPUs are not known',
+                      self.refused(1, *facts))
+
+    def test_wrong_roles(self):
+        pinned, *_others = ROLE
+        for content, code, told in (
+            ('parameter_defaults: {', 1, 'role.yaml:1: not valid YAML'),
+            ('parameter_defaults: 7', 1, f'has {pinned} of 0 roles'),
+            ({'A': ROLE, 'B': ROLE}, 1, 'of 2 roles, not of one: A, B'),
+            ({pinned: '0-99999999'}, 1, f"{pinned}: '0-99999999' is not a l"),
+            ({pinned: {'0': [1]}}, 1, 'is not a list of CPUs'),
+            ({'OvsDpdkSocketMemory': '1,-1'}, 1, "is '-1', not a number"),
+            ({'OvsDpdkSocketMemory': 10 ** 9}, 2, 'NUMA node 0 has 131072'),
+            ({'OvsPmdCoreList': '2,99'}, 2, 'CPU 2,99 of the TripleO role'),
+        ):
+            path = self.write_file('role.yaml', content if isinstance(
+                content, str) else {'parameter_defaults': content if (
+                    'A' in content) else {**ROLE, **content}})
+            err = self.refused(code, '--facts', self.facts, '--facts', path)
+            self.assertIn(told, err)
+            self.assertEqual(1, err.count('\n'), err)
 
     def test_vfs(self):
         nics = '--sriov-nic', '\\\U0001f600=ens6f0:8', '--shared'

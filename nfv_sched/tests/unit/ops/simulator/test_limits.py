@@ -10,7 +10,6 @@ from nfv_sched.nova import flavors
 from nfv_sched.ops.cloud.cloud_file import text
 from nfv_sched.ops.cloud import problems
 from nfv_sched.ops.cloud import snapshot
-from nfv_sched.ops.cloud import values
 from nfv_sched.ops.simulator import nova_internals
 from nfv_sched.ops.simulator import request
 from nfv_sched.ops.simulator import servers
@@ -86,12 +85,6 @@ class CPUSetTest(base.TestCase):
     def flavor(specs):
         return state.nova_flavor(snapshot.Flavor(
             name='f', vcpus=4, memory=1024, extra_specs=specs))
-
-    def test_cloud_file(self):
-        began = time.monotonic()
-        self.assertRaises(ValueError, values.parse_cpus,
-                          ','.join(['0-65535'] * 20000))
-        self.assertLess(time.monotonic() - began, 5)
 
     def test_flavor(self):
         """One flavor is refused, whatever script and form of numbers."""

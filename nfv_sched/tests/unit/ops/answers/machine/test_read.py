@@ -204,7 +204,7 @@ class LscpuTest(ReadTestCase):
                          for cpu in (0, 1)]}, 'the column NODE is needed')
               for sockets in (1, 2)),
             ({'cpus': [{'cpu': 'x', 'core': 0, 'node': 0}]},
-             "'x' is not a number"),
+             "'x', not a number"),
             ({'cpus': [{'cpu': None, 'core': 0, 'node': 0}]},
              'None is not a CPU'),
             ({'cpus': [{'cpu': -1, 'core': 0, 'node': 0}]},

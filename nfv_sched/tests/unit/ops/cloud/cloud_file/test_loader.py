@@ -339,11 +339,3 @@ class LoaderTestCase(base.SimulatorTestCase):
         for value in ('', 'GiB', '-1', '1 PiB', '96 GB', 'x',
                       f'1{" " * 200_000}x'):
             self.assertRaises(ValueError, values.parse_size, value)
-
-    def test_cpus(self):
-        for value, cpus in (('0-3,^2,8', {0, 1, 3, 8}), (4, {4}), ('', set()),
-                            (' 1 , 2 - 3 ', {1, 2, 3})):
-            self.assertEqual(frozenset(cpus), values.parse_cpus(value))
-        for value in ('a', '1-', '-1', '1,,2', '99999999999',
-                      f'{" " * 200_000}x', f'1{" " * 200_000}x'):
-            self.assertRaises(ValueError, values.parse_cpus, value)
