@@ -194,7 +194,7 @@ def _tripleo(text: str, path: str) -> values.TripleORole:
     if len(roles) != 1 and (roles or _PINNED not in usual):
         raise values.MachineError(
             f'has {_PINNED} of {strings.count(len(roles), "role")}, not of '
-            f'one: {strings.some(roles)}')
+            f'one{": " * bool(roles)}{strings.some(roles)}')
     # Those of a role go before those of all.
     parameters = {**usual, **dict(*roles.values())}
     cpus = {function: facts.cpu_list(_text(parameters, name), name)
