@@ -96,15 +96,11 @@ def empty(
     :returns: also the cloud after the moves
     """
     search = _DrainSearch(positions, (host,), uuids, closed, later, terms)
-    moves, exact, reasons, after = _possible_moves(cloud, search, terms)
-    unread = gap.of_cloud(cloud, (host,))
+    fields, after = _possible_moves(cloud, (host,), search, terms)
     result = document.Drain(
-        host=host, host_id=positions.of_name[host].uuid,
-        servers=tuple(search.servers(moves)), others=search.others,
+        host=host, host_id=positions.of_name[host].uuid, others=search.others,
         unfinished=unfinished(cloud, host) if uuids is None else (),
-        failed=reasons, exact=exact and not unread,
-        bound=None if unread or reasons else search.bound,
-        options=terms.options, unread=unread)
+        options=terms.options, **fields)
     if terms.options.make_room and any(
             server.obstacle is None for server in result.staying):
         result, after = _with_room(result, after, search, terms)
@@ -130,25 +126,22 @@ def evacuate(cloud: snapshot.Cloud, hosts: Sequence[str], *,
         terms = DrainTerms(document.DrainOptions(), failed, seconds, update)
         search = _DrainSearch(
             positions, hosts, None, (), (), terms, movable.EVACUATE)
-        moves, exact, reasons, after = _possible_moves(cloud, search, terms)
-        unread = gap.of_cloud(cloud, hosts)
+        fields, after = _possible_moves(cloud, hosts, search, terms)
         result = document.Evacuation(
-            hosts=tuple(hosts), servers=tuple(search.servers(moves)),
-            failed=reasons, exact=exact and not unread,
-            bound=None if unread or reasons else search.bound, relax=relax,
-            avoid=avoid, unread=unread)
+            hosts=tuple(hosts), relax=relax, avoid=avoid, **fields)
         if relax:
             result = _with_relaxations(result, after, search)
         return numbered(result)
 
 
 def _possible_moves(
-    cloud: snapshot.Cloud, search: '_DrainSearch', terms: DrainTerms,
-) -> tuple[Sequence[values.Move], bool, tuple[str, ...], snapshot.Cloud]:
-    """Return moves that the simulator makes.
+    cloud: snapshot.Cloud, hosts: Collection[str], search: '_DrainSearch',
+    terms: DrainTerms,
+) -> tuple[dict[str, ty.Any], snapshot.Cloud]:
+    """Find moves off hosts that the simulator makes.
 
-    :returns: (moves, whether no others move more servers, moves that the
-        simulator refused, for people, the cloud after the moves)
+    :returns: (what each such plan says of them, by field; the cloud after the
+        moves)
     """
     reasons: list[str] = []
     until = time.monotonic() + terms.seconds
@@ -169,7 +162,10 @@ def _possible_moves(
             moves, exact = moves[:failure.done], False
             after, _failure = run(moves)
             break
-    return moves, exact, tuple(reasons), after
+    unread = gap.of_cloud(cloud, hosts)
+    return {'servers': tuple(search.servers(moves)), 'failed': tuple(reasons),
+            'exact': exact and not unread, 'unread': unread,
+            'bound': None if unread or reasons else search.bound}, after
 
 
 def _with_relaxations(plan: _P, cloud: snapshot.Cloud,
