@@ -30,6 +30,7 @@ class ReplanningTest(running.RunningTestCase):
              '--shelve',
              f'--server={server.uuid}', '--', 'one'),
             plan_file.moves_of(plan).command)
+        plan = document.with_time(plan, 5, 3)
         self.assertEqual(plan, replanning.plan_again(plan, cloud).content)
 
     def test_evacuation(self):
@@ -77,6 +78,10 @@ class ReplanningTest(running.RunningTestCase):
             ('host', 'drain', '--at-once=1', '--cold-for-vfs', '--make-room',
              '--relax', '--shelve', '--', 'one'),
             plan_file.moves_of(plan, 1).command)
+        plan = document.with_time(plan, 5, 3)
+        estimate, = document.estimates_of(plan)
+        again = replanning.plan_again(plan, cloud, round_number=1).content
+        self.assertEqual([estimate], document.estimates_of(again))
 
 
 class RoundsTest(running.RunningTestCase):
