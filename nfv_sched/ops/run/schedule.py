@@ -48,13 +48,11 @@ def seconds(moves: Iterable[values.Move], mib_per_second: int,
                         if depends(move, migrations[each])}
                for number, move in enumerate(migrations)}
     ready = [0.0] * len(migrations)
-    ends: list[float] = []  # sorted
+    ends = [0.0]  # sorted
     sent: dict[str, float] = {}  # host -> when it has sent all so far
     while waiting:
         free = [each for each, earlier in waiting.items() if not earlier]
-        now = min(ready[each] for each in free)
-        if len(ends) >= parallel:
-            now = max(now, ends[-parallel])
+        now = max(min(ready[each] for each in free), ends[-parallel:][0])
         number = next(each for each in free if ready[each] <= now)
         del waiting[number]
         move = migrations[number]
@@ -68,4 +66,4 @@ def seconds(moves: Iterable[values.Move], mib_per_second: int,
                 earlier.remove(number)
                 ready[each] = max(
                     ready[each], end + pause(migrations[each], move))
-    return math.ceil(max(ends, default=0.0))
+    return math.ceil(ends[-1])
