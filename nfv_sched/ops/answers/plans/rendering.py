@@ -333,8 +333,7 @@ def _rearrange_headline(plan: document.Rearrangement) -> str:
 
 
 def _defrag_notes(plan: document.Defrag) -> Iterator[str]:
-    yield ('Ports of new servers: '
-           f'{plan.ports.label}, {plan.ports.reason}.')
+    yield f'Ports of new servers: {plan.ports.label}, {plan.ports.reason}.'
     if plan.moves:
         booted = min(plan.fits_after, plan.wanted)
         yield ('Each move was made in the simulator, one after the other, '

@@ -54,8 +54,7 @@ class Collection:
         self.collector = rendering.Collector(time.time)
         self.registry = prometheus_client.CollectorRegistry()
         self.registry.register(self.collector)
-        self.late_failures: Callable[
-            [], Mapping[tuple[str, str], int]] = dict
+        self.late_failures: Callable[[], Mapping[tuple[str, str], int]] = dict
         if parsed_args.source is not None:
             self._read = lambda: source.load(
                 parsed_args.source, parsed_args.config_file)
