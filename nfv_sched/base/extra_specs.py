@@ -157,8 +157,7 @@ def _value_and_spelling(extra_specs: Mapping, key: str, errors: list[Fault]):
         return (other, synonym) if other is not None else (None, key)
     if other is not None and other != value:
         errors.append(Fault(
-            key, f'{key}={shown(value)} contradicts '
-            f'{synonym}={shown(other)}'))
+            key, f'{key}={shown(value)} contradicts {synonym}={shown(other)}'))
     return value, key
 
 

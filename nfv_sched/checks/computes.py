@@ -159,8 +159,7 @@ def _label_faults(conf, host_topology: topology.HostTopology,
             'Servers with nfv:vswitch_numa_affinity=strict are not placed '
             'there.') + f' Declare [neutron_physnet_{label}] numa_nodes.'
     present = {number: nodes for name, nodes in host_topology.labels.items()
-               if name != label and (
-                   number := names.node(name)) is not None}
+               if name != label and (number := names.node(name)) is not None}
     for number, mask in sorted(present.items()):
         if not host_topology.bit_of(number):
             yield (f'label {prefix}{number}, but the host has no NUMA node '
@@ -246,8 +245,7 @@ def pinning(conf, computes: Computes) -> upgradecheck.Result:
             f'{strings.some(legacy)} without [compute] cpu_dedicated_set. On '
             'the other hosts they can then be counted against the shared '
             'CPUs: set cpu_dedicated_set, and cpu_shared_set for other '
-            'servers, on all hosts for pinned ones, then the option to '
-            'true.'))
+            'servers, on all hosts for pinned ones, then the option to true.'))
     return findings.conclude(
         problems, f'{option} is {str(disabled).lower()}, as the '
         f'{len(views)} compute nodes want it.' + (

@@ -91,8 +91,7 @@ class HostResources:
         if (evaluation := self.evaluation) is None:
             ratio = self.cpu_ratio
             if self.limit is not None:
-                ratio = capped_ratio(
-                    self.topology, ratio, capping, self.limit)
+                ratio = capped_ratio(self.topology, ratio, capping, self.limit)
             evaluation = self.evaluation = numa_evaluation.Evaluation(
                 self.topology, request.guest,
                 fit.ratios(ratio, self.ram_ratio), self.pools,

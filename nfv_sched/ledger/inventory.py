@@ -202,8 +202,7 @@ def uncovered(load: Load, covered: Mapping[str, Mapping[str, int]],
     """
     quantity = next((each for each in decide.QUANTITIES
                      if each.limit(host_limits) < names.UNLIMITED), None)
-    amounts = dict.fromkeys(
-        () if quantity is None else load.unplugged, (1, 0))
+    amounts = dict.fromkeys(() if quantity is None else load.unplugged, (1, 0))
     for uuid, server in load.servers.items():
         held = covered.get(uuid, _NOTHING)
         amount = 0 if quantity is None else max(

@@ -84,8 +84,7 @@ class TableFormatter(base.ListFormatter, base.SingleFormatter):
         group.add_argument(
             '--fit-width', action='store_true',
             default=bool(_variable('CLIFF_FIT_WIDTH')),
-            help='limit the width in a pipe or a file, too: to COLUMNS, or '
-                 '80')
+            help='limit the width in a pipe or a file, too: to COLUMNS, or 80')
         group.add_argument(
             '--print-empty', action='store_true',
             help='print the titles if there are no rows')
@@ -131,8 +130,7 @@ def _variable(name: str) -> int | None:
 
 class Value(value.ValueFormatter):
     def emit_list(self, column_names, data, stdout, parsed_args):
-        super().emit_list(
-            column_names, map(_cells, data), stdout, parsed_args)
+        super().emit_list(column_names, map(_cells, data), stdout, parsed_args)
 
     def emit_one(self, column_names, data, stdout, parsed_args):
         super().emit_one(column_names, _cells(data), stdout, parsed_args)

@@ -207,7 +207,8 @@ def _dhcp(row: Mapping, ports: Iterable[int]) -> snapshot.NetworkService:
     return snapshot.NetworkService(
         id=row['id'], kind=snapshot.DHCP, name=neutron.text_of(row, 'name'),
         ports=max(ports, default=0), physnets=reached.physnets,
-        tunnels=reached.tunnels or frozenset(), zones=_zones(row))
+        tunnels=reached.tunnels or frozenset(), zones=_zones(row),
+        subnets=len(_names(row.get('subnets'), 'subnets of a network')))
 
 
 def _router(row: Mapping, ports: Iterable[_Port],

@@ -362,8 +362,7 @@ def _server(row: records.ServerRow, flavor, **more) -> snapshot.Server:
                and not name.startswith(_OTHER_PREFIXES)},
         # Without a host they have the numbers of guest nodes, from the flavor.
         nodes=guest_nodes(topology) if columns.host is not None else None,
-        emulator_threads=topology and topology.get(
-            'emulator_threads_policy'),
+        emulator_threads=topology and topology.get('emulator_threads_policy'),
         pci_requests=stored_requests(columns.pci_requests),
         ports=_interfaces(columns.network_info), shares=row.shares, **more)
 
@@ -394,8 +393,7 @@ def flavor_of(fields: ty.Any) -> snapshot.Flavor:
         extra_specs=_texts(fields.get('extra_specs') or {}))
 
 
-def guest_nodes(
-        topology: ty.Any) -> tuple[snapshot.GuestNode, ...] | None:
+def guest_nodes(topology: ty.Any) -> tuple[snapshot.GuestNode, ...] | None:
     """Convert an ``InstanceNUMATopology``, with or without versions."""
     if topology is None:
         return None

@@ -463,6 +463,7 @@ class NetworkService:
     external: bool = False  #: whether it is a router with a gateway
     ha: bool = False  #: whether it is an HA router, served by several agents
     distributed: bool = False  #: whether it is a distributed router (DVR)
+    subnets: int = 0  #: number of subnets of a network, with DHCP or without
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

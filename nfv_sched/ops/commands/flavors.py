@@ -176,8 +176,7 @@ class TranslateFlavor(planning.PlanCommand):
         if parsed_args.file is not None:
             flavors = flavor_file.flavors(parsed_args.file)
         elif parsed_args.names or parsed_args.all:
-            flavors = self.cloud.read(
-                self, parsed_args, ('flavors',)).flavors
+            flavors = self.cloud.read(self, parsed_args, ('flavors',)).flavors
         chosen = arguments.flavors(flavors, parsed_args.names)
         from nfv_sched.ops.answers.flavors import translate
         from nfv_sched.ops.answers.flavors import translate_rendering

@@ -199,8 +199,7 @@ class ProfileHost(planning.Report):
         if parsed_args.formatter in _CONFIGURATION:
             # These have no place for them that every reader keeps.
             for warning in host_profile.warnings:
-                self.app.stderr.write(
-                    f'warning: {warning.warning}. Do: {warning.do}.\n')
+                self.app.stderr.write(f'warning: {warning}\n')
             text = _CONFIGURATION[parsed_args.formatter](host_profile)
         return planning.Output(
             text=tables.text(host_profile), columns=tables.COLUMNS,

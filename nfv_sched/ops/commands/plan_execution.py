@@ -319,6 +319,9 @@ class _Execution:
         # What is left of the old plan is said if this one is not saved.
         self._saved = plan_file.save(saved.path, document)
         journal.replan(journal_plan)
+        from nfv_sched.ops.answers.plans import rendering
+        if text := rendering.time_text(document.content).strip():
+            self._print(text)
 
     def _offer(self) -> None:
         if words := self._saved.plan.command:

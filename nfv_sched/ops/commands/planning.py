@@ -31,7 +31,6 @@ from nfv_sched.ops.commands import changes
 from nfv_sched.ops.commands import plan_execution
 from nfv_sched.ops.commands import plan_file
 from nfv_sched.ops.commands import source
-from nfv_sched.ops.run import schedule
 from nfv_sched.ops.simulator import progress
 
 _ROUND = re.compile(r'\.round-([0-9]+)\.journal$')
@@ -68,18 +67,6 @@ class Output:
     #: the table of the text, shown or not; None if it has no other columns
     #: than the rows
     table: tables.Table | None = None
-
-
-def _with_time(parsed_args: argparse.Namespace, plan: ty.Any) -> ty.Any:
-    """Return a plan that says how long it takes, or its rounds do."""
-    if isinstance(plan, document.RollingDrain):
-        return dataclasses.replace(plan, rounds=tuple([
-            _with_time(parsed_args, each) for each in plan.rounds]))
-    parallel = parsed_args.parallel or plan_execution.PARALLEL
-    speed = parsed_args.mib_per_second
-    return dataclasses.replace(plan, estimate=document.TimeEstimate(
-        seconds=schedule.seconds(document.moves_of(plan), speed, parallel),
-        mib_per_second=speed, parallel=parallel))
 
 
 class Report(base.Lister, metaclass=abc.ABCMeta):
@@ -198,7 +185,9 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
         with progress.shown() as update:
             plan = self.make_plan(parsed_args, cloud, update)
         if self.migrates and parsed_args.mib_per_second:
-            plan = _with_time(parsed_args, plan)
+            plan = document.with_time(
+                plan, parsed_args.mib_per_second,
+                parsed_args.parallel or plan_execution.PARALLEL)
         moves = plan_file.moves_of(plan)
         self.has_findings = bool(
             moves.left_undone or getattr(plan, 'not_emptied', ()))

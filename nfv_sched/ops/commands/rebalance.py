@@ -78,7 +78,8 @@ class RebalanceAgent(planning.MovePlanCommand):
             by_ports=parsed_args.ports, room=view.free_ports(cloud))
         self.has_findings = bool(plan.moves) or any(
             each.stays for each in plan.plans)
-        if unknown := plan.unknown_networks:
+        if unknown := [router for each in plan.plans
+                       for router in each.left_out if router.lacks_networks]:
             self.unread.append(
                 f'Neutron does not show the networks of '
                 f'{strings.count(len(unknown), "router")}: '

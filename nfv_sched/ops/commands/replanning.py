@@ -76,6 +76,9 @@ def plan_again(plan: ty.Any, cloud: snapshot.Cloud,
                             each.levels == 'ports' for each in plan.plans),
                         room=view.free_ports(cloud)),
                     lambda done, total: update(done, total, 'flavors'))
+    if estimates := document.estimates_of(plan):
+        again = document.with_time(
+            again, estimates[0].mib_per_second, estimates[0].parallel)
     return plan_file.document_of(again)
 
 

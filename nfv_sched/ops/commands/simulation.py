@@ -278,8 +278,7 @@ class RunSimulation(base.Lister):
             sections = tuple(key for key in sections if key != 'network')
         if parsed_args.formatter in documents.FORMATS:
             self._document = documents.Document(
-                report.cloud_document(result, sections, self._sizes),
-                sections)
+                report.cloud_document(result, sections, self._sizes), sections)
             return (), ()
         self._summary = report.summary(result)
         for key in sections:

@@ -276,8 +276,7 @@ def configure(arguments: Sequence[str], databases: bool = True) -> None:
     option = '--config-file ' if arguments else ''
     try:
         (database.read_configuration if databases
-         else database.parse_configuration)(
-            arguments, base.NFVSched.NAME, '')
+         else database.parse_configuration)(arguments, base.NFVSched.NAME, '')
     except (cfg.ConfigFilesNotFoundError,
             cfg.ConfigFilesPermissionDeniedError) as exc:
         number = (errno.ENOENT if isinstance(exc, cfg.ConfigFilesNotFoundError)

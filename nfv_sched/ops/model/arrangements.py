@@ -114,8 +114,7 @@ class Positions:
     # -- servers
 
     def new(self, flavor: snapshot.Flavor) -> Guest:
-        return Guest(
-            self._counting.guest(flavor), hosts=self.hosts.values())
+        return Guest(self._counting.guest(flavor), hosts=self.hosts.values())
 
     def guest(self, uuid: str, kind: movable.MoveKind | None = None) -> Guest:
         """Return a server as one that can be moved.

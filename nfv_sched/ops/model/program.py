@@ -221,8 +221,7 @@ class EvenNodes(MoveGoal):
     most = 0
     levels = True
 
-    def __init__(self, bounds: Mapping[tuple[str, int],
-                                       tuple[int, int, int]]):
+    def __init__(self, bounds: Mapping[tuple[str, int], tuple[int, int, int]]):
         self._bounds = bounds
 
     def add(self, program: 'Program', unknowns: Unknowns) -> None:
@@ -584,8 +583,7 @@ class Program:
             (until - time.monotonic()) / 4, unit * .002 * max_moves)
         if not values:
             model.drop(enough)
-            values, cost = model.solve(
-                until - time.monotonic(), 0.99 - _COST)
+            values, cost = model.solve(until - time.monotonic(), 0.99 - _COST)
         if not values:
             return Solution(limit, False, {}, [], [])
         moves = sum(values[column] for column in arrivals)

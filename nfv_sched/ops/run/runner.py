@@ -175,8 +175,9 @@ class MoveJournal:
         self.last = {}
 
     def _write(self, what: str, state: str, **fields: ty.Any) -> MoveRecord:
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds')
         record = MoveRecord(**{
-            'plan': self._digest, 'time': _now().isoformat(timespec='seconds'),
+            'plan': self._digest, 'time': now,
             'move': 0, 'id': what, 'state': ty.cast(ty.Any, state), **fields})
         line = json.dumps(dataclasses.asdict(record)).encode() + b'\n'
         descriptor = ty.cast(int, self._file)
@@ -225,14 +226,10 @@ class MoveJournal:
             self._file = None
 
 
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
-
-
 def _age(record: MoveRecord) -> float:
     since = datetime.datetime.fromisoformat(record.time)
     # One of the future is old, too: the clock was set back.
-    return abs((_now() - since).total_seconds())
+    return abs((datetime.datetime.now(datetime.UTC) - since).total_seconds())
 
 
 def _number(plan: values.MovePlan, move: values.Move) -> str:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Say which moves of a plan wait for which, and how long all of them take."""
 
+import bisect
 from collections.abc import Iterable
 import math
 
@@ -42,23 +43,27 @@ def seconds(moves: Iterable[values.Move], mib_per_second: int,
     :returns: None if it is not known what one of them copies
     """
     migrations = [move for move in moves if move.copied is not None]
-    waiting = {move: [earlier for earlier in migrations[:number]
-                      if depends(move, earlier)]
+    # Those that have not begun -> those of them that they wait for.
+    waiting = {number: {each for each in range(number)
+                        if depends(move, migrations[each])}
                for number, move in enumerate(migrations)}
-    ends: dict[values.Move, float] = {}
+    ready = [0.0] * len(migrations)
+    ends = [0.0]  # sorted
     sent: dict[str, float] = {}  # host -> when it has sent all so far
     while waiting:
-        ready = {move: max([ends[each] + pause(move, each)
-                            for each in earlier], default=0.0)
-                 for move, earlier in waiting.items()
-                 if all(each in ends for each in earlier)}
-        now = min(ready.values())
-        if len(ends) >= parallel:
-            now = max(now, sorted(ends.values())[-parallel])
-        move = next(each for each in ready if ready[each] <= now)
-        del waiting[move]
+        free = [each for each, earlier in waiting.items() if not earlier]
+        now = max(min(ready[each] for each in free), ends[-parallel:][0])
+        number = next(each for each in free if ready[each] <= now)
+        del waiting[number]
+        move = migrations[number]
         if (mib := move.copied.mib) is None:
             return None
-        ends[move] = sent[move.source] = mib / mib_per_second + max(
+        end = sent[move.source] = mib / mib_per_second + max(
             now, sent.get(move.source, 0.0))
-    return math.ceil(max(ends.values(), default=0.0))
+        bisect.insort(ends, end)
+        for each, earlier in waiting.items():
+            if number in earlier:
+                earlier.remove(number)
+                ready[each] = max(
+                    ready[each], end + pause(migrations[each], move))
+    return math.ceil(ends[-1])

@@ -67,8 +67,7 @@ class ServeSnapshot(base.Command):
         if parsed_args.tls_cert is None and not remote.is_loopback(
                 parsed_args.listen[0]):
             raise errors.UsageError(
-                f'--tls-cert needed: others can reach '
-                f'{parsed_args.listen[0]}')
+                f'--tls-cert needed: others can reach {parsed_args.listen[0]}')
         if parsed_args.auth_file is None and (
                 parsed_args.source is None or parsed_args.tls_cert):
             raise errors.UsageError(

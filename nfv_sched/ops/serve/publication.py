@@ -164,8 +164,7 @@ def _no_snapshot(text: str = _NOT_READ) -> server.Answer:
 def _answer(published: PublishedSnapshot, etags: str) -> server.Answer:
     headers = {
         'ETag': published.etag,
-        'Last-Modified': email.utils.formatdate(
-            published.taken, usegmt=True),
+        'Last-Modified': email.utils.formatdate(published.taken, usegmt=True),
         'Age': str(int(published.age)),
         # Clients may keep it, and have to ask whether it has changed.
         'Cache-Control': 'private, no-cache',

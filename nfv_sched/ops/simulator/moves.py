@@ -94,8 +94,7 @@ def revert(state: states.State, server: servers.SimulatedServer,
     server.flavor_name = server.instance.flavor.name
     server.spec = pending.spec
     server.pending = None
-    conductor.settle(
-        server, pending.source, pending.claimed, pending.status)
+    conductor.settle(server, pending.source, pending.claimed, pending.status)
 
 
 def live_migrate(state: states.State, server: servers.SimulatedServer,

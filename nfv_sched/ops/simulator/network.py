@@ -232,8 +232,7 @@ class SimulatedNetwork:
             builder.add_agent_type(agent_type)
         if service == 'ovs':
             for name, services in self._services.items():
-                builder.add_load(
-                    usage.DHCP_AGENT, name, services.dhcp_servers)
+                builder.add_load(usage.DHCP_AGENT, name, services.dhcp_servers)
                 builder.add_load(usage.L3_AGENT, name, services.routers)
         for group in self._groups.values():
             for _ in range(group.rules):

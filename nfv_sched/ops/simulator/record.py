@@ -110,8 +110,7 @@ def _server(state: states.State, server: simulated.SimulatedServer,
         emulator_threads=topology and topology.emulator_threads_policy,
         devices=tuple(device.address for device in claimed.devices)
         if claimed is not None else (),
-        pci_requests=database.stored_requests(
-            instance.pci_requests.to_json()),
+        pci_requests=database.stored_requests(instance.pci_requests.to_json()),
         ports=tuple([snapshot.Port(
             id=port.id, network=port.network.id,
             vnic_type=port.network.vnic_type or scenarios.NORMAL,

@@ -247,8 +247,7 @@ def resized_requests(flavor: objects.Flavor, server: servers.SimulatedServer):
         for number, request in enumerate(requests.requests):
             if request.source == request.FLAVOR_ALIAS:
                 request.request_id = scenario.stable_uuid(
-                    'pci request', f'{server.name}/{flavor.name}/'
-                                   f'{number}')
+                    'pci request', f'{server.name}/{flavor.name}/{number}')
         return requests
     except exception.NovaException as e:
         raise servers.Refused(f'the Nova API refuses the flavor: {e}')

@@ -16,7 +16,7 @@ CHECKS: tuple[Callable[[audit_hosts.Site], audit_hosts.Findings], ...] = (
     policies.check, records.check, records.mapping, records.floating,
     records.pages, records.reserve, records.overuse, devices.check,
     devices.compare_requests, placement.check, placement.check_ledger,
-    records.moves)
+    records.moves, records.networks)
 
 #: Kinds of findings about where a server is on its host.
 _PLACES = (values.POLICY, values.PINNED_TWICE, values.NOT_DEDICATED)

@@ -72,8 +72,7 @@ def _overused(site: hosts.Site) -> hosts.Findings:
                     there.used > int(total * there.ratio)):
                 yield site.finding(
                     values.OVERUSED, f'{provider.name}: {there.used} {name} '
-                    f'allocated, {view.limit_text(total, there.ratio)} may '
-                    'be')
+                    f'allocated, {view.limit_text(total, there.ratio)} may be')
 
 
 def _amounts_on_host(site: hosts.Site,

@@ -6,6 +6,8 @@ servers is computed and compared with the usage that the host reports; and
 vCPUs and memory that are not confined as they should be are found.
 """
 
+import collections
+
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
 from nfv_sched.fit import occupancy
@@ -213,6 +215,28 @@ def reserve(site: hosts.Site) -> hosts.Findings:
         return  # the reserved memory is not known
     if overuse := view.overuse(small):
         yield site.finding(values.RESERVE, overuse)
+
+
+def networks(site: hosts.Site) -> hosts.Findings:
+    """Find more than the carrier-grade guide allows, where DHCP is served."""
+    cloud = site.whole.cloud
+    served = [uuid for agent in cloud.network_agents or () if (
+        agent.kind == snapshot.DHCP and agent.host == site.host.name)
+        for uuid in agent.serves]
+    if not served:
+        return
+    subnets = {each.id: each.subnets for each in cloud.network_services}
+    for where, ids, most in (('here', served, 250), ('in all', subnets, 850)):
+        if (count := sum(subnets.get(uuid, 0) for uuid in ids)) > most:
+            yield site.finding(
+                values.SUBNETS, f'{count} subnets {where}, more than {most}')
+    ports = collections.Counter(port.network for server in cloud.servers
+                                for port in server.ports or ())
+    for uuid in served:
+        if ports[uuid] > 1024:
+            yield site.finding(
+                values.ADDRESSES, f'network {uuid} has {ports[uuid]} ports of '
+                'servers, more than 1024')
 
 
 def pages(site: hosts.Site) -> hosts.Findings:

@@ -65,6 +65,8 @@ RESERVE = _kind(
 OVERUSED = _kind(
     'more-used-than-total', 'give the host back what it lacks, or migrate '
     'servers: what is not there is lost at the next start of a server')
+SUBNETS = _kind('many-subnets', 'move DHCP servers, or use fewer subnets')
+ADDRESSES = _kind('many-addresses', 'use several networks for these servers')
 
 #: Kinds about resources on a host that a server is not on, or no longer.
 ELSEWHERE = frozenset({

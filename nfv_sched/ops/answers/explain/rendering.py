@@ -146,8 +146,7 @@ def _stages(explanation: document.Explained) -> list[tables.Part]:
         rows.append(('Filters', ran[0].hosts_in, ran[-1].hosts_out, ', '.join(
             f'{each.filter} {each.hosts_in - each.hosts_out}' for each in ran
             if each.hosts_in != each.hosts_out)))
-    return [_side_table(
-        ('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
+    return [_side_table(('Stage', 'Hosts', 'Left', 'What removed them'), rows)]
 
 
 def _requirements(stage: values.PlacementAnswer) -> list[tables.Part]:

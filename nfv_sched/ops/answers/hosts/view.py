@@ -342,8 +342,7 @@ def _remote(server: snapshot.Server, host: snapshot.Host, own: set[int],
             if port.physnet is not None and port.device is None}):
         nodes = near_nodes.get(network)
         if nodes and own.isdisjoint(nodes):
-            reasons.append(f'network {network} is near node '
-                           f'{listed(nodes)}')
+            reasons.append(f'network {network} is near node {listed(nodes)}')
     if switch and own.isdisjoint(switch) and any(
             port.vnic_type in _ON_SWITCH for port in server.ports or ()):
         reasons.append(f'the virtual switch is on node {listed(switch)}')

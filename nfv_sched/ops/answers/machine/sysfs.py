@@ -50,11 +50,14 @@ def _read_facts(root: str) -> facts.Facts:
                     f'CPU {cpu} is in the NUMA nodes {node_of[cpu]} and '
                     f'{node}')
             node_of[cpu] = node
-        memory[node] = _node_memory(folder)
+        if (match := _MEMORY.search(_text(folder, 'meminfo'))) is None:
+            raise values.MachineError(f'{folder}/meminfo has no MemTotal')
+        memory[node] = int(match[1]) // 1024
         hugepages.append(os.path.join(folder, 'hugepages'))
     online_cpus = tuple([
         _cpu(os.path.join(cpus, f'cpu{cpu}'), cpu, node)
         for cpu, node in facts.nodes(node_of).items()])
+    vendor = _VENDOR.search(_optional_text(cpus, 'modalias') or '')
     return facts.Facts(
         cpus=online_cpus, offline={
             cpu: _node_of(os.path.join(cpus, f'cpu{cpu}'))
@@ -70,7 +73,7 @@ def _read_facts(root: str) -> facts.Facts:
             int(match[1]) for folder in hugepages for match in map(
                 _PAGES.fullmatch, _names(folder)) if match) or None,
         nics=tuple(_nics(os.path.join(root, 'bus/pci/devices'))),
-        vendor=_vendor(cpus))
+        vendor=_VENDORS.get(vendor[1]) if vendor else None)
 
 
 def _names(folder: str) -> list[str]:
@@ -128,17 +131,6 @@ def _read_number(*path: str) -> int | None:
     return None if number < 0 else number
 
 
-def _node_memory(folder: str) -> int:
-    if (match := _MEMORY.search(_text(folder, 'meminfo'))) is None:
-        raise values.MachineError(f'{folder}/meminfo has no MemTotal')
-    return int(match[1]) // 1024
-
-
-def _vendor(folder: str) -> str | None:
-    match = _VENDOR.search(_optional_text(folder, 'modalias') or '')
-    return _VENDORS.get(match[1]) if match else None
-
-
 def _nics(folder: str) -> Iterator[values.NIC]:
     """Yield the network controllers on PCI, without VFs.
 
@@ -157,5 +149,6 @@ def _nics(folder: str) -> Iterator[values.NIC]:
             yield values.NIC(
                 name=name, address=address,
                 node=_read_number(device, 'numa_node'),
+                vfs=_read_number(device, 'sriov_numvfs'),
                 most_vfs=_read_number(device, 'sriov_totalvfs'),
                 vf_product=_optional_text(device, 'sriov_vf_device') or '')

@@ -47,6 +47,7 @@ class NIC:
     name: str
     address: str = ''  #: PCI address; an empty string if unknown
     node: int | None = None  #: number of its NUMA node; None if unknown
+    vfs: int | None = None  #: number of VFs now; None if unknown
     most_vfs: int | None = None  #: largest number of VFs; None if unknown
     #: product ID of its VFs, in hexadecimal; an empty string if unknown
     vf_product: str = ''

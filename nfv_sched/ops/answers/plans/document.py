@@ -6,6 +6,7 @@ import typing as ty
 
 from nfv_sched.ops.model import movable
 from nfv_sched.ops.model.requests import assumed_ports
+from nfv_sched.ops.run import schedule
 from nfv_sched.ops.run import values
 
 
@@ -423,3 +424,20 @@ def moves_of(plan: Drain | Evacuation | DrainRound | Defrag | Rearrangement,
             vfs_detached=each.vfs_detached, copied=each.copied,
             only_node=each.only_node)
         for each in rows if each.how is not None])
+
+
+def with_time(plan: ty.Any, mib_per_second: int, parallel: int) -> ty.Any:
+    """Return a plan that says how long it takes, or its rounds do."""
+    if isinstance(plan, RollingDrain):
+        return dataclasses.replace(plan, rounds=tuple([
+            with_time(each, mib_per_second, parallel)
+            for each in plan.rounds]))
+    return dataclasses.replace(plan, estimate=TimeEstimate(
+        seconds=schedule.seconds(moves_of(plan), mib_per_second, parallel),
+        mib_per_second=mib_per_second, parallel=parallel))
+
+
+def estimates_of(plan: ty.Any) -> list[TimeEstimate]:
+    """Return the estimate of a plan, or those of its rounds; empty if none."""
+    return [estimate for each in getattr(plan, 'rounds', (plan,)) if (
+        estimate := getattr(each, 'estimate', None)) is not None]

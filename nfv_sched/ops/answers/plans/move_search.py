@@ -227,8 +227,7 @@ class MoveSearch:
         arrangement = arrangements.AS_IS
         yield arrangement
         for move in moves:
-            after = self.positions.move(
-                arrangement, move.id, move.destination)
+            after = self.positions.move(arrangement, move.id, move.destination)
             arrangement = arrangement if after is None else after
             yield arrangement
 
@@ -274,8 +273,7 @@ class _Order:
         #: number of servers that may move by way of a third host
         self._spare = max_moves - len(self._leaving)
 
-    def steps(self) -> Iterator[
-            tuple[values.Move, arrangements.Arrangement]]:
+    def steps(self) -> Iterator[tuple[values.Move, arrangements.Arrangement]]:
         """Yield moves, each with the cloud after it.
 
         On other NUMA cells than in the solution only where nothing else is
@@ -400,8 +398,7 @@ def make_room(
             name not in closed and (uuid, name) not in forbidden
             and positions.in_cell(uuid, name)
             and positions.together(arrangement, uuid, name, soft=False)
-            and position.put(
-                guest, uuid, positions.degrees(uuid)) is not None)
+            and position.put(guest, uuid, positions.degrees(uuid)) is not None)
 
     # No host takes the server now, or the drain would have found it.
     counts = HostCounts({name: 0 for name in positions.hosts

@@ -43,7 +43,11 @@ def plan(cloud: snapshot.Cloud, options: document.RearrangeOptions, *,
         stranded = None
         if after is not None and not options.spread:
             update(0, None, 'losses of hosts')
-            stranded = _stranded(after)
+            # With empty hosts off.
+            part = trial.part(after, {each.host for each in after.servers})
+            analysis = failover.FailoverAnalysis(part, start.restored(part))
+            stranded = max([len(each.stranded) for host in part.hosts
+                            for each in analysis.losses([host.name])])
         return document.Rearrangement(
             stranded=stranded,
             before=sign * search.before, after=sign * value(last),
@@ -72,14 +76,6 @@ def options_again(plan: document.Rearrangement,
     empty = len(names.difference(server.host for server in cloud.servers))
     return dataclasses.replace(
         options, hosts=max(0, plan.before + options.hosts - empty))
-
-
-def _stranded(cloud: snapshot.Cloud) -> int:
-    """Return how many servers a loss strands, with empty hosts off."""
-    part = trial.part(cloud, {server.host for server in cloud.servers})
-    analysis = failover.FailoverAnalysis(part, start.restored(part))
-    return max([len(each.stranded) for host in part.hosts
-                for each in analysis.losses([host.name])])
 
 
 def _empty(positions: arrangements.Positions, hosts: int | None) -> Goal:

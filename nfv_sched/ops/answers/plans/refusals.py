@@ -169,8 +169,7 @@ def _move(cloud: snapshot.Cloud, server: snapshot.Server,
         change.key: change.value for change in changes
         if change.value is not None}}
     server = dataclasses.replace(
-        server, flavor=dataclasses.replace(
-            server.flavor, extra_specs=specs))
+        server, flavor=dataclasses.replace(server.flavor, extra_specs=specs))
     cloud = dataclasses.replace(cloud, servers=tuple([
         server if each.uuid == uuid else each for each in cloud.servers]))
     positions = arrangements.Positions(cloud, start.restored(cloud))

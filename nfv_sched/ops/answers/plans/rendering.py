@@ -83,7 +83,7 @@ def drain_text(plan: _Drain) -> list[tables.Part]:
         plans = [*plan.emptied, *plan.not_emptied]
         columns, least = ROLLING_DRAIN, ('Flavor', 'Move')
         again = ' The hosts of a round must be enabled again before the next.'
-    parts: list[tables.Part] = [headline + _time_text(plan)]
+    parts: list[tables.Part] = [headline + time_text(plan)]
     if rows := drain_rows(plan):
         # Otherwise each server is on the host that is emptied.
         parts += ['', _server_table(columns, rows, least, any(
@@ -263,7 +263,7 @@ def defrag_text(plan: document.Defrag) -> list[tables.Part]:
         tables.of_rows(DEFRAG, plan.moves),
         least_important=('Memory MiB', 'Flavor', 'Makes room for')), ''
     ] if plan.moves else []
-    return [_defrag_headline(plan) + _time_text(plan), *table,
+    return [_defrag_headline(plan) + time_text(plan), *table,
             *_defrag_notes(plan)]
 
 
@@ -293,7 +293,7 @@ def rearrange_text(plan: document.Rearrangement) -> list[tables.Part]:
     table = ['', dataclasses.replace(
         tables.of_rows(MOVES, plan.moves),
         least_important=('Memory MiB', 'Flavor')), ''] if plan.moves else []
-    parts = [_rearrange_headline(plan) + _time_text(plan), *table]
+    parts = [_rearrange_headline(plan) + time_text(plan), *table]
     if plan.moves:
         parts.append('Each move was made in the simulator, one after the '
                      'other.')
@@ -333,8 +333,7 @@ def _rearrange_headline(plan: document.Rearrangement) -> str:
 
 
 def _defrag_notes(plan: document.Defrag) -> Iterator[str]:
-    yield ('Ports of new servers: '
-           f'{plan.ports.label}, {plan.ports.reason}.')
+    yield f'Ports of new servers: {plan.ports.label}, {plan.ports.reason}.'
     if plan.moves:
         booted = min(plan.fits_after, plan.wanted)
         yield ('Each move was made in the simulator, one after the other, '
@@ -409,15 +408,12 @@ def failover_records(effect: document.Failover) -> list[Sequence[ty.Any]]:
 # What all of them have
 
 
-def _time_text(
-    plan: _Drain | document.Defrag | document.Rearrangement,
-) -> str:
+def time_text(plan: ty.Any) -> str:
     """Return a sentence for the headline; empty if nothing was estimated."""
-    estimates = [each.estimate for each in (
-        plan.rounds if isinstance(plan, document.RollingDrain) else (plan,))]
-    if not plan.moves or (estimate := estimates[0]) is None:
+    estimates = document.estimates_of(plan)
+    if not estimates or not plan.moves:
         return ''
-    seconds = [each and each.seconds for each in estimates]
+    estimate, seconds = estimates[0], [each.seconds for each in estimates]
     if None in seconds:
         return ' How long it takes is not known, as local disks are not known.'
     return (f' About {strings.count(max(1, -(-sum(seconds) // 60)), "minute")}'

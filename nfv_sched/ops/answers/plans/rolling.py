@@ -40,8 +40,7 @@ def plan(cloud: snapshot.Cloud, hosts: Sequence[str],
     """
     with start.started(cloud) as state:
         rolling = _Rolling(
-            cloud, arrangements.Positions(
-                cloud, state, options=options),
+            cloud, arrangements.Positions(cloud, state, options=options),
             hosts, drain.DrainTerms(
                 options, failed, seconds, lambda done, total, what: None),
             at_once, frozenset(begun))

@@ -56,6 +56,8 @@ class OptionDifferences:
     #: whether there is a profile to compare with: not if it depends on the
     #: cores of CPUs that Nova has switched off
     compares: bool = True
+    #: deviations of the machine and its profile from the guides
+    warnings: tuple[document.ProfileWarning, ...] = ()
 
 
 def compare(paths: Sequence[str], chosen: choices.Choices,
@@ -118,7 +120,8 @@ def compare(paths: Sequence[str], chosen: choices.Choices,
             each.section == 'compute' for each in differing)
     return OptionDifferences(
         start_errors=start_errors, powered_down=tuple(sorted(down)),
-        compares=compares, differences=wrong + (differing if compares else ()))
+        compares=compares, differences=wrong + (differing if compares else ()),
+        warnings=host_profile.warnings if host_profile else ())
 
 
 def _power_up(machine: values.Machine, cpus: frozenset[int]) -> values.Machine:

@@ -65,6 +65,9 @@ class ProfileWarning:
     warning: str  #: description, for people
     do: str  #: instructions, for people
 
+    def __str__(self) -> str:
+        return f'{self.warning}. Do: {self.do}.'
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Format a profile as tables for people, and rows for scripts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import typing as ty
 
 from nfv_sched.base import cpu_spec
@@ -20,13 +20,15 @@ _NOT_SET = 'not set'
 
 
 def text(profile: document.Profile) -> list[tables.Part]:
-    parts: list[tables.Part] = [tables.Table(
+    return [tables.Table(
         ('', *(f'Node {node.node}' for node in profile.numa_nodes)),
-        list(_by_node(profile)), is_main=False), '', *_settings(profile)]
-    for warning in profile.warnings:
-        parts += ['', tables.Line(
-            f'Warning: {warning.warning}. Do: {warning.do}.', tables.MEDIUM)]
-    return parts
+        list(_by_node(profile)), is_main=False), '', *_settings(profile),
+        *_lines(profile.warnings)]
+
+
+def _lines(warnings: Iterable[document.ProfileWarning]) -> list[tables.Part]:
+    return [part for each in warnings for part in (
+        '', tables.Line(f'Warning: {each}', tables.MEDIUM))]
 
 
 def _by_node(profile: document.Profile) -> Iterator[Sequence[str]]:
@@ -100,7 +102,7 @@ def check_text(compared: check.OptionDifferences) -> list[tables.Part]:
         parts.append('nova.conf is as the profile has it.')
     if compared.powered_down:
         parts.append(powered_down(compared))
-    return parts
+    return [*parts, *_lines(compared.warnings)]
 
 
 def start_errors(compared: check.OptionDifferences) -> list[str]:

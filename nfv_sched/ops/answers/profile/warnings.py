@@ -101,8 +101,7 @@ def _page_sizes(machine: values.Machine,
         name = choices.PAGE_NAMES[size]
         if size not in has:
             yield _Warning(
-                f'there are no pages of {name}'
-                f'{flag if name == "1G" else ""}',
+                f'there are no pages of {name}{flag if name == "1G" else ""}',
                 'choose another --pages: ' + ', '.join(
                     choices.PAGE_NAMES[each] for each in sorted(has)
                     if each in choices.PAGE_NAMES) + (
@@ -146,7 +145,13 @@ def _switch(chosen: choices.Choices, near: Mapping[str, values.NIC],
             f'{cores} cores for the virtual switch, more than '
             f'{_MOST_SWITCH_CORES}', 'more than eight were never tested by '
             'the guides: use SR-IOV for more traffic')
+    vfs = {near[nic.name]: nic.vfs for nic in chosen.sriov_nics}
     for name, nic in near.items():
+        most = vfs.get(nic, 0)
+        if most is not None and (nic.vfs or 0) > most:
+            yield _Warning(
+                f'{nic.vfs} VFs of NIC {name}, not {most}', 'create no more '
+                'than servers use: unused ones cost throughput')
         if (node := nic.node) is None:
             yield _Warning(
                 f'the NUMA node of NIC {name} is not known',
@@ -160,6 +165,9 @@ def _switch(chosen: choices.Choices, near: Mapping[str, values.NIC],
                 'the switch', 'packets of the switch cross to another node, '
                 'and no node is near both its VFs and the switch: '
                 f'--vswitch-cores {node}:N, or another NIC')
+    if (mtu := max(chosen.mtus, default=0)) > 1500:
+        yield _Warning(f'an MTU of {mtu}', 'use it for bulk traffic only: '
+                       'jumbo frames slow requests and responses down')
     of_switch = [near[nic.name] for nic in chosen.switch_nics]
     for nic in chosen.sriov_nics:
         if near[nic.name] in of_switch and not near[nic.name].vf_product:

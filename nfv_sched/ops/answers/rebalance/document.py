@@ -130,9 +130,3 @@ class Rebalance:
 
     def moves_of(self, plan: AgentPlan) -> tuple[AgentMove, ...]:
         return tuple([each for each in self.moves if each.kind == plan.kind])
-
-    @property
-    def unknown_networks(self) -> list[SkippedRouter]:
-        """Routers left out only because their networks are not known."""
-        return [each for plan in self.plans for each in plan.left_out
-                if each.lacks_networks]

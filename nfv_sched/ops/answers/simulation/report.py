@@ -73,8 +73,7 @@ def count_requests(
         if each.step in flavors:
             boots[flavors[each.step]].append(each)
     # Servers of a sequence have no ports.
-    counting = capacity.Counting(
-        state, assumed_ports.always(0), figures=False)
+    counting = capacity.Counting(state, assumed_ports.always(0), figures=False)
     sizes = []
     for name, outcomes in sorted(
             boots.items(), key=lambda size: -len(size[1])):

@@ -54,8 +54,7 @@ def loads(text: str, path: str = '<text>',
             dataclasses.replace(aggregate, hosts=tuple(patterns.matching(
                 ('aggregates', i, 'hosts'), 'host', aggregate.hosts, names)))
             for i, aggregate in enumerate(cloud.aggregates)]))
-    return _with_steps(
-        compiler.scenario(cloud, path, defaults), cloud, errors)
+    return _with_steps(compiler.scenario(cloud, path, defaults), cloud, errors)
 
 
 def loads_steps(text: str, path: str,

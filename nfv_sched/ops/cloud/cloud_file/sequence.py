@@ -123,8 +123,7 @@ def _server(cells: Iterable[tuple[str, str]],
     return server
 
 
-def in_order(
-        servers: Mapping[int, SequenceServer]) -> list[tuple[int, bool]]:
+def in_order(servers: Mapping[int, SequenceServer]) -> list[tuple[int, bool]]:
     """Return the line, and whether it comes, of what comes or leaves.
 
     What leaves at a time makes room for what comes then.

@@ -106,8 +106,7 @@ class Position:
             self._allocations(guest, placed.candidate))
         return self._change_position(
             footprint, 1, placed.room,
-            came=self.came if uuid is None else {
-                **self.came, uuid: footprint})
+            came=self.came if uuid is None else {**self.came, uuid: footprint})
 
     def _allocations(
         self, guest: MovableGuest, candidate: Mapping[str, ty.Any],

@@ -170,8 +170,7 @@ def flavor(cloud: snapshot.Cloud, state: states.State, name: str, *,
         assumed=tuple(assumed), taken=cloud.taken, usual_ports=usual_ports)
 
 
-def check_image(properties: Mapping[str, str],
-                error: type[Exception]) -> None:
+def check_image(properties: Mapping[str, str], error: type[Exception]) -> None:
     """Raise ``error``, with the reason, if Nova does not take an image."""
     if unknown := nova_internals.unknown_image_properties(properties):
         raise error(f'Nova knows no image property {unknown[0]!r}')

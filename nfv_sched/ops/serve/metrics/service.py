@@ -55,8 +55,7 @@ def add_collecting_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--failover', action='store_true',
         help='add the servers of each host that would find no place if it '
-             'were lost, see "cloud failover"; takes minutes in large '
-             'clouds')
+             'were lost, see "cloud failover"; takes minutes in large clouds')
     parser.add_argument(
         '--journal', metavar='DIR',
         help='directory of the decision journal (default: that of the '

@@ -246,8 +246,7 @@ class SnapshotPages:
                     explanation, explanation.hosts), most=None),
             'map': _host(explanation.host),
             'notes': [*source.not_simulated(self._cloud)],
-            'command': shlex.join(
-                ('nfv-sched', 'server', 'explain', uuid))}
+            'command': shlex.join(('nfv-sched', 'server', 'explain', uuid))}
 
     def _explain(self, uuid: str) -> explain_document.Explained:
         with start.started(self._cloud) as state:

@@ -54,8 +54,7 @@ def moves(most: int) -> dict[str, Mapping[str, ty.Any]]:
             **PATTERNS}}
 
 
-class NFVStrategy(goals.NamedMixin, base.BaseStrategy,
-                  metaclass=abc.ABCMeta):
+class NFVStrategy(goals.NamedMixin, base.BaseStrategy, metaclass=abc.ABCMeta):
     """Base of the strategies.
 
     :cvar PARAMETERS: name of each parameter -> its schema

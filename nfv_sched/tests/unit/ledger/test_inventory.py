@@ -219,8 +219,7 @@ class AccountsTest(base.TestCase):
             (1, ledger_names.RULES, rules),
         ):
             account = accounts[name]
-            allocated = sum(
-                figures[index] for figures in consumers.values())
+            allocated = sum(figures[index] for figures in consumers.values())
             self.assertEqual(allocated, account.allocated)
             # What the guests come to, if each also takes what it has
             # allocated and not bound yet.
@@ -233,8 +232,7 @@ class AccountsTest(base.TestCase):
                         figures[index]
                         for consumer, figures in consumers.items()
                         if migrations.get(consumer, consumer) == guest))
-            self.assertEqual(expected,
-                             account.allocated + account.unallocated)
+            self.assertEqual(expected, account.allocated + account.unallocated)
             inventory = account.inventory()
             more = inventory.capacity - allocated  # what Placement lets in
             if more > 0:
@@ -249,8 +247,7 @@ class NameTest(base.TestCase):
         self.assertEqual('compute1.example.org_nfv_ledger',
                          client.name_of('compute1.example.org', name))
         for length in range(180, 256):
-            self.assertLessEqual(
-                len(client.name_of('x' * length, name)), 200)
+            self.assertLessEqual(len(client.name_of('x' * length, name)), 200)
         self.assertNotEqual(
             client.name_of('x' * 200 + 'a', name),
             client.name_of('x' * 200 + 'b', str(uuid.uuid4())))

@@ -53,8 +53,7 @@ class LookTest(base.TestCase):
         self.assertTrue(self.look(one, one, other, other, other).due)
 
     def test_rules_change(self):
-        self.assertFalse(
-            self.look(guest(1, 5), guest(1, 5), guest(1, 6)).due)
+        self.assertFalse(self.look(guest(1, 5), guest(1, 5), guest(1, 6)).due)
 
     def test_round_missed(self):
         one = guest(1)

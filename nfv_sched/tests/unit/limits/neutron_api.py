@@ -56,8 +56,7 @@ def rule(group, direction='ingress'):
 
 
 def group(project, name='default'):
-    return {'id': str(uuid.uuid4()), 'name': name,
-            'project_id': project}
+    return {'id': str(uuid.uuid4()), 'name': name, 'project_id': project}
 
 
 def agent(agent_type, host, alive=True, **configurations):
@@ -300,7 +299,6 @@ def _handler_class(api):
             if (self.path != '/identity/v3/auth/tokens'
                     or password['password'] != PASSWORD):
                 return self.reply({'error': {'code': 401}}, 401)
-            return self.reply(api.token(), 201,
-                              [('X-Subject-Token', TOKEN)])
+            return self.reply(api.token(), 201, [('X-Subject-Token', TOKEN)])
 
     return Handler

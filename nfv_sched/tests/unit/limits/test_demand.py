@@ -109,8 +109,7 @@ class DemandTest(base.TestCase):
             NIC(port='vf', pci_request='r'), NIC(port='cyborg'),
             NIC(port='unknown', pci_request='s'), NIC('n'),
             snapshot=snapshot, vfs=2, port_devices=2, groups=('a',))
-        self.assertEqual((1, 2, 5), (
-            got.vswitch_ports, got.vfs, got.rules))
+        self.assertEqual((1, 2, 5), (got.vswitch_ports, got.vfs, got.rules))
 
     def test_move_without_snapshot(self):
         """A move does not say which of its ports is beside the switch."""
@@ -133,8 +132,7 @@ class DemandTest(base.TestCase):
             NIC('n', 'x'), NIC('n', 'vf'), NIC('n', 'renamed'),
             NIC('n', 'newest'), snapshot=snapshot, port_devices=1, vfs=1,
             instance='vm')
-        self.assertEqual((4, 1 + 11 + 1 + 50), (
-            got.vswitch_ports, got.rules))
+        self.assertEqual((4, 1 + 11 + 1 + 50), (got.vswitch_ports, got.rules))
 
     def test_rules_of_a_move_beside_the_switch(self):
         """Ports that only their devices tell of take no rules either."""

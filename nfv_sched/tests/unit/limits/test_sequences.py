@@ -346,8 +346,7 @@ class World:
     def network(self):
         """A DHCP server comes or goes."""
         host = self.rng.choice(HOSTS)
-        self.dhcp[host] = max(
-            self.dhcp[host] + self.rng.choice((-1, 1)), 0)
+        self.dhcp[host] = max(self.dhcp[host] + self.rng.choice((-1, 1)), 0)
 
     def move(self):
         """A server moves to another host, or is resized where it is."""
@@ -370,8 +369,7 @@ class World:
         guest.migration = migration
 
     def confirm(self):
-        name = self._guest(
-            lambda guest: guest.migration and not guest.busy())
+        name = self._guest(lambda guest: guest.migration and not guest.busy())
         if name is not None:
             guest = self.guests[name]
             del self.placement.consumers[guest.migration]

@@ -67,8 +67,7 @@ _REFUSALS = {
     'ImageVCPULimitsRangeImpossible': (
         'hw:cpu_max_sockets', 'raise or remove a limit: the number of vCPUs '
         'must be sockets x cores x threads'),
-    'MemoryPageSizeInvalid': (
-        'hw:mem_page_size', 'set small, 2MB or 1GB'),
+    'MemoryPageSizeInvalid': ('hw:mem_page_size', 'set small, 2MB or 1GB'),
     'InvalidPCINUMAAffinity': (
         extra_specs.NATIVE_PCI_KEY,
         'set required, preferred, socket or legacy'),

@@ -134,8 +134,7 @@ class WriteTest(base.TestCase):
             for folder in ('/dev/fd', '/proc/self/fd'):
                 self.refused('not a regular file', f'{folder}/{descriptor}')
         for path in ('-', '/dev/stdout'):
-            self.assertRaises(
-                atomic_file.WriteError, atomic_file.target, path)
+            self.assertRaises(atomic_file.WriteError, atomic_file.target, path)
 
     def test_no_files(self):
         pipe = os.path.join(self.folder, 'pipe')

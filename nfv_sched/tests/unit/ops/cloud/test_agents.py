@@ -52,7 +52,8 @@ class ReadTest(base.NeutronTestCase):
 
     def test_dhcp(self):
         flat = self.network('flat', 'physnet0', 'flat',
-                            availability_zone_hints=['west'])
+                            availability_zone_hints=['west'],
+                            subnets=['s', 't'])
         tunnel = self.network('tunnel', None, 'vxlan')
         first = self.agent('DHCP agent', 'h1', flat, tunnel, fields={
             'availability_zone': 'west'})
@@ -76,7 +77,7 @@ class ReadTest(base.NeutronTestCase):
         self.assertEqual({
             snapshot.NetworkService(
                 id=flat['id'], kind='dhcp', name='flat', ports=1,
-                physnets=frozenset({'physnet0'}), zones=('west',)),
+                physnets=frozenset({'physnet0'}), zones=('west',), subnets=2),
             snapshot.NetworkService(
                 id=tunnel['id'], kind='dhcp', name='tunnel',
                 tunnels=frozenset({'vxlan'}))}, set(found.network_services))

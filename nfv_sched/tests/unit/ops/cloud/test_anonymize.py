@@ -187,8 +187,7 @@ def texts(hint, name, tokens):
                 typing.get_origin(args[1]) or dataclasses.is_dataclass(args[1])
                 or args[1] is int else value()
                 for form in forms for value in forms[:3]}
-    return {int: 1, float: 1.0, bool: True,
-            _Kind: _Kind.OTHER}[hint]
+    return {int: 1, float: 1.0, bool: True, _Kind: _Kind.OTHER}[hint]
 
 
 class EveryTextTest(base.TestCase):
@@ -282,8 +281,7 @@ class EveryTextTest(base.TestCase):
         self.assertEqual('1', specs[f'resources:{gpu}'])
         tags = new.devices[0].tags
         self.assertEqual(trait, tags['traits'])
-        self.assertEqual(
-            gpu, f'CUSTOM_{tags["resource_class"].upper()}')
+        self.assertEqual(gpu, f'CUSTOM_{tags["resource_class"].upper()}')
         request, = cloud.servers[0].pci_requests
         self.assertEqual(f'{request.alias}:2', specs['pci_passthrough:alias'])
         self.assertEqual({'8086'}, set(request.specs[0].values()) - {
@@ -346,8 +344,7 @@ class NumberTest(base.TestCase):
     def test_known_keys(self):
         specs, metadata, _tags = self.anonymize(self.SPECS, self.METADATA)
         self.assertEqual(list(self.SPECS.values()), list(specs.values()))
-        self.assertEqual(list(self.METADATA.values()),
-                         list(metadata.values()))
+        self.assertEqual(list(self.METADATA.values()), list(metadata.values()))
         self.assertEqual({
             name for name in self.METADATA if name != 'speed'},
             set(self.METADATA) & set(metadata))
@@ -430,8 +427,7 @@ class DecisionTest(base.TestCase):
             chosen += [subject.server(cloud, state, server.uuid)
                        for server in cloud.servers]
             for each in chosen:
-                explained = explanation.explain(
-                    state, each, relax_seconds=0)
+                explained = explanation.explain(state, each, relax_seconds=0)
                 placed = explained.placement
                 found.append((
                     each.requested.flavor.vcpus, each.requested.flavor.memory,
@@ -492,8 +488,7 @@ class AnonymizeTest(base.TestCase):
         root, ledger, _other, agent = mine.providers
         self.assertEqual((f'{mine.hypervisor}_{agent.uuid[:8]}', root.uuid),
                          (agent.name, agent.parent))
-        self.assertEqual((mine.uuid, mine.hypervisor),
-                         (root.uuid, root.name))
+        self.assertEqual((mine.uuid, mine.hypervisor), (root.uuid, root.name))
         self.assertEqual(
             (ledger_names.provider_uuid(mine.uuid), root.uuid,
              f'{mine.hypervisor}_nfv_ledger'),
@@ -502,8 +497,7 @@ class AnonymizeTest(base.TestCase):
         physnet = first.ports[0].physnet
         self.assertEqual(
             {'nfv_node0', 'nfv_vswitch', physnet}, mine.nodes[0].physnets)
-        self.assertEqual(
-            physnet, mine.devices[0].tags['physical_network'])
+        self.assertEqual(physnet, mine.devices[0].tags['physical_network'])
         self.assertEqual(
             {'HW_CPU_X86_AVX2', f'CUSTOM_PHYSNET_{physnet.upper()}'},
             root.traits)
@@ -532,8 +526,7 @@ class AnonymizeTest(base.TestCase):
             each.cell for each in (*cloud.servers, *cloud.missing)})
         for one, other in zip(CLOUD.hosts, cloud.hosts):
             self.assertEqual(one.network, other.network)
-            self.assertEqual(one.devices[0].address,
-                             other.devices[0].address)
+            self.assertEqual(one.devices[0].address, other.devices[0].address)
             self.assertEqual(
                 one.nodes, tuple(dataclasses.replace(
                     node, physnets=one.nodes[0].physnets)

@@ -956,8 +956,10 @@ class ReplanTest(ReplanTestCase):
 
     def test_limit(self):
         self.nova.failing = {'a'}
-        out, err = self.drain('--replan', '1', code=3)
-        self.assertEqual(1, out.count('The rest is planned anew.'))
+        out, err = self.drain(
+            '--replan', '1', '--mib-per-second', '9', code=3)
+        self.assertEqual(1, out.count('The rest is planned anew.\nAbout 1 '))
+        self.assertEqual(9, self.document()['estimate']['mib_per_second'])
         self.assertEqual(2, [each[0] for each in self.nova.actions].count('a'))
         self.assertIn('error: move 1: a was not moved', err)
 

@@ -71,8 +71,7 @@ class PlanTest(PlanTestCase):
         self.assertEqual(
             'Routers at gateways of ML2/OVN on 2 agents: 6-0; OVN itself '
             'places them.\n', self.plan('--ports', code=0))
-        plan, = json.loads(self.plan('--ports', '-f', 'json', code=0))[
-            'plans']
+        plan, = json.loads(self.plan('--ports', '-f', 'json', code=0))['plans']
         self.assertEqual(
             ('services', {'most': 6, 'fewest': 0}, [(6, None), (0, None)]),
             (plan['levels'], plan['before'], [
@@ -92,8 +91,7 @@ class PlanTest(PlanTestCase):
         for missing, said in (
                 ((), 'the agents of Neutron are not known'),
                 (('no one', ), 'no one')):
-            self.save(network_agents=None,
-                      missing=snapshots.missing(*missing))
+            self.save(network_agents=None, missing=snapshots.missing(*missing))
             self.assertEqual(
                 (1, '', f'error: {said}\n'), self.run_command(
                     'agent', 'rebalance', '--from', self.path))

@@ -213,8 +213,7 @@ class ServedReplanTest(ServedTestCase):
         self.assertIn(f'To go on with the rest: nfv-sched plan run {self.path}'
                       f' --from {self.url}\n', out)
         self.fail('a')
-        out, err = self.carry_out(
-            '--yes', '--replan', '1', '--from', self.url)
+        out, err = self.carry_out('--yes', '--replan', '1', '--from', self.url)
         self.assertEqual('', err)
         self.assertIn('waiting for one of the cloud as it is now', out)
         self.assertNotIn('one', self.hosts().values())
@@ -270,8 +269,7 @@ class ServedCheckTest(ServedTestCase):
         self.assertGreater(self.asked, 6)
 
     def test_none_comes(self):
-        self.useFixture(fixtures.MockPatchObject(
-            remote, 'NEWER_SECONDS', 1))
+        self.useFixture(fixtures.MockPatchObject(remote, 'NEWER_SECONDS', 1))
         self.refreshed = False
         unchecked = (
             'error: strict policies of 2 servers that were moved were not '

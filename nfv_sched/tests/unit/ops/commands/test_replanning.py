@@ -30,13 +30,13 @@ class ReplanningTest(running.RunningTestCase):
              '--shelve',
              f'--server={server.uuid}', '--', 'one'),
             plan_file.moves_of(plan).command)
+        plan = document.with_time(plan, 5, 3)
         self.assertEqual(plan, replanning.plan_again(plan, cloud).content)
 
     def test_evacuation(self):
         """Of hosts that are down still; one that is unknown is an error."""
         cloud = self.running('a p1 one', 'b p1 two')
-        plan = drain.evacuate(
-            cloud, ['one', 'two'], relax=True, avoid=('x*',))
+        plan = drain.evacuate(cloud, ['one', 'two'], relax=True, avoid=('x*',))
         self.assertEqual(('host', 'evacuate', '--relax', '--avoid=x*', '--',
                           'one', 'two'), plan_file.moves_of(plan).command)
         down = dataclasses.replace(cloud, hosts=tuple([
@@ -77,6 +77,10 @@ class ReplanningTest(running.RunningTestCase):
             ('host', 'drain', '--at-once=1', '--cold-for-vfs', '--make-room',
              '--relax', '--shelve', '--', 'one'),
             plan_file.moves_of(plan, 1).command)
+        plan = document.with_time(plan, 5, 3)
+        estimate, = document.estimates_of(plan)
+        again = replanning.plan_again(plan, cloud, round_number=1).content
+        self.assertEqual([estimate], document.estimates_of(again))
 
 
 class RoundsTest(running.RunningTestCase):
@@ -184,8 +188,7 @@ class RoundsTest(running.RunningTestCase):
             (plan.moves, plan.closed_hosts, plan.given_up_hosts,
              plan.next_round, plan.left_undone))
         # It is disabled, so it takes none of the others.
-        self.assertEqual({'three'}, {to for _name, _from, to
-                                     in self.moves(2)})
+        self.assertEqual({'three'}, {to for _name, _from, to in self.moves(2)})
         last, = plan_file.moves_of(self.document, 2).left_undone[1:]
         self.assertRegex(last, r'a \(\S+\) stays on one; its move to (two|'
                          'three) has failed: it has failed')

@@ -224,12 +224,10 @@ class RoleTest(ServeTestCase):
 
     def test_invented_names_stay(self):
         self.start()
-        before = loads(self.ask(
-            '/snapshot', authorization('bob')).body)
+        before = loads(self.ask('/snapshot', authorization('bob')).body)
         self.published.publish(dataclasses.replace(
             CLOUD, hosts=CLOUD.hosts[:1]))
-        after = loads(self.ask(
-            '/snapshot', authorization('bob')).body)
+        after = loads(self.ask('/snapshot', authorization('bob')).body)
         self.assertEqual(1, len(after.hosts))
         self.assertIn(after.hosts[0], before.hosts)
         self.assertEqual(before.servers, after.servers)
@@ -248,8 +246,7 @@ class RoleTest(ServeTestCase):
         known = self.authority.certificate('host1.example.org')
         for path, status in (('/snapshot', 200), ('/metrics', 200),
                              ('/x', 404)):
-            self.assertEqual(
-                status, self.ask(path, certificate=known).status)
+            self.assertEqual(status, self.ask(path, certificate=known).status)
         answer = self.ask('/snapshot', certificate=known)
         self.assertEqual(CLOUD, loads(answer.body))
         other = self.authority.certificate(
@@ -274,8 +271,7 @@ class RoleTest(ServeTestCase):
         self.assertEqual(200, self.ask(
             '/snapshot', authorization('bob'), certificate=strange).status)
         folder = self.useFixture(fixtures.TempDir()).path
-        other = certificates.Authority(folder).certificate(
-            'host1.example.org')
+        other = certificates.Authority(folder).certificate('host1.example.org')
         self.assertRaises(OSError, self.ask, '/snapshot', certificate=other)
 
 
@@ -313,8 +309,7 @@ class AnswerTest(ServeTestCase):
         self.start(dataclasses.replace(CLOUD, taken=taken))
         for user in ('ann', 'bob'):
             answer = self.ask('/snapshot', authorization(user))
-            self.assertAlmostEqual(
-                100, int(answer.headers['Age']), delta=30)
+            self.assertAlmostEqual(100, int(answer.headers['Age']), delta=30)
             self.assertRegex(answer.headers['Last-Modified'], 'GMT$')
             self.assertEqual('private, no-cache',
                              answer.headers['Cache-Control'])
@@ -478,8 +473,7 @@ class AttackTest(ServeTestCase):
         self.assertEqual(whole, body)
 
     def test_those_with_a_right_have_a_limit(self):
-        self.useFixture(fixtures.MockPatchObject(
-            publication, 'SECONDS', 4.0))
+        self.useFixture(fixtures.MockPatchObject(publication, 'SECONDS', 4.0))
         self.start()
         asked = queue.SimpleQueue()
         self.server.respond = lambda request: (
@@ -515,8 +509,7 @@ class AttackTest(ServeTestCase):
         for user, number in (('ann', 2), ('eve', 1),
                              ('bob', 2 * server.CONNECTIONS)):
             for _number in range(number):
-                clients[user].append(
-                    self.connect_as(user, '/snapshot?wait'))
+                clients[user].append(self.connect_as(user, '/snapshot?wait'))
                 wait_for(self, lambda: clients['bob'] or (
                     len(admitted) == sum(map(len, clients.values()))))
         for user in ('ann', 'eve', 'bob'):
@@ -631,8 +624,7 @@ class CommandTest(base.CommandTestCase):
             test_metrics.CLOUD, hosts=test_metrics.CLOUD.hosts[1:]),
             self.cloud)
         wait_for(self, lambda: ask('/snapshot')[1] != tag)
-        self.assertEqual(1, len(loads(
-            ask('/snapshot')[2]).hosts))
+        self.assertEqual(1, len(loads(ask('/snapshot')[2]).hosts))
 
         process.send_signal(signal.SIGTERM)
         _out, err = process.communicate(timeout=60)

@@ -31,8 +31,7 @@ steps:
 class SimulateTestCase(base.CommandTestCase):
 
     def file(self, text: str) -> str:
-        stream = tempfile.NamedTemporaryFile(
-            'w', suffix='.yaml', delete=False)
+        stream = tempfile.NamedTemporaryFile('w', suffix='.yaml', delete=False)
         self.addCleanup(os.unlink, stream.name)
         with stream:
             stream.write(text)
@@ -45,8 +44,7 @@ class SimulateTest(SimulateTestCase):
         return self.shown('simulation', 'run', self.file(CLOUD), *args)
 
     def test_columns(self):
-        doc = json.loads(self.good(
-            '-f', 'json', '-c', 'Server', '-c', 'down'))
+        doc = json.loads(self.good('-f', 'json', '-c', 'Server', '-c', 'down'))
         self.assertEqual({'server': 's-1'}, doc['servers'][0])
         self.assertEqual({'down': False}, doc['hosts'][0])
         self.assertNotIn('Memory used MiB', self.good('-c', 'Server'))

@@ -442,8 +442,7 @@ class ConfigurationTest(cmd_base.CommandTestCase):
             database, 'read_configuration',
             lambda *_args: database.prepare_database()))
         self.useFixture(conffixture.ConfFixture(database.CONF))
-        self.config.config(
-            transport_url='rabbit://nova:s3cret/x@host:5672/')
+        self.config.config(transport_url='rabbit://nova:s3cret/x@host:5672/')
         for command in ('capacity', 'host'):
             self.assertNotIn('s3cret', self.refused(
                 'error: the configuration cannot be used: [DEFAULT] '

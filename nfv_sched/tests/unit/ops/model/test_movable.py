@@ -133,15 +133,13 @@ class MovableTest(base.TestCase):
                     'hw:tpm_secret_security': 'host'}), None, None, *others)
 
     def test_memory_encryption(self):
-        self.assertStays(server({'hw:mem_encryption': 'True'}),
-                         Kind.ENCRYPTED)
+        self.assertStays(server({'hw:mem_encryption': 'True'}), Kind.ENCRYPTED)
         self.assertStays(server(image={'hw_mem_encryption': 'no'}), None)
 
     def test_local_volume(self):
         """Nova migrates none, unless the disk is on a volume of Cinder."""
         specs = {'aggregate_instance_extra_specs:storage': 'local_lvm'}
-        self.assertStays(
-            server(specs), *[Kind.LOCAL_DISK] * 2)
+        self.assertStays(server(specs), *[Kind.LOCAL_DISK] * 2)
         self.assertStays(dataclasses.replace(
             server(specs, allocations={'rp': {'VCPU': 1}}),
             flavor=dataclasses.replace(

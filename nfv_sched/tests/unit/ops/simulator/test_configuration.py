@@ -137,8 +137,7 @@ class RestoreTest(base.TestCase):
 
     def test_error_within(self):
         for error in (exception.NovaException, KeyboardInterrupt):
-            with (contextlib.suppress(error),
-                  start.started(self.CLOUD)):
+            with (contextlib.suppress(error), start.started(self.CLOUD)):
                 raise error()
             self.assertEqual(self.before, self.all())
 

@@ -33,8 +33,7 @@ class RefusalTest(base.SimulatorTestCase):
             side_effect=servers.Refused()))
         result = self.run_cloud(
             ONE_HOST + 'steps: [{boot: a, flavor: pinned, count: 2}]')
-        self.assertEqual([False, False],
-                         [each.ok for each in result.outcomes])
+        self.assertEqual([False, False], [each.ok for each in result.outcomes])
 
 
 class PlacementTestCase(base.SimulatorTestCase):
@@ -212,8 +211,7 @@ class BooksTestCase(base.SimulatorTestCase):
                     result = simulation.run()
                     self.assertEqual([], result.failures)
                     self.assertEqual(before, self.books(simulation))
-                    self.assertEqual('strict',
-                                     result.servers[0].flavor_name)
+                    self.assertEqual('strict', result.servers[0].flavor_name)
 
     def test_moves_find_their_networks_tunnelled(self):
         # Nova takes every moved guest for one with a tunnelled network.
@@ -278,8 +276,7 @@ class MixedTestCase(base.SimulatorTestCase):
             server = simulation.state.servers['m']
             (node,) = server.nodes
             shared = host.record.nodes[node].shared
-            self.assertEqual((((0,), tuple(sorted(shared))),),
-                             server.floating)
+            self.assertEqual((((0,), tuple(sorted(shared))),), server.floating)
             self.assertEqual((2, 2), (len(server.pinned_cpus), server.cores))
             self.assertFalse(set(server.pinned_cpus) & shared)
 

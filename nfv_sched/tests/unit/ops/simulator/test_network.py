@@ -414,8 +414,7 @@ class ReportTest(NetworkTestCase):
             (self.STEPS % more).replace('east', host), head))
 
     def test_only_where_it_is_told(self):
-        self.assertFalse(network.is_told(
-            self.result(self.BARE).scenario))
+        self.assertFalse(network.is_told(self.result(self.BARE).scenario))
         for head, more in (
                 (HEAD, ''), (self.BARE, ', expect: {ports: {east: 5}}'),
                 (OPTIONS % 'ledger: placement' + self.BARE, ''),
@@ -424,8 +423,7 @@ class ReportTest(NetworkTestCase):
                                    'name: east\n    other_ports: 1'), ''),
                 (self.BARE + 'aggregates: [{name: x, hosts: east, '
                  'metadata: {vswitch_ports_per_node: 9}}]\n', '')):
-            self.assertTrue(network.is_told(
-                self.result(head, more).scenario))
+            self.assertTrue(network.is_told(self.result(head, more).scenario))
 
     def test_many_hosts(self):
         many = HEAD.replace('name: east', 'name: h\n    count: 30')

@@ -96,8 +96,7 @@ class ProjectTest(running.RunningTestCase):
             return explanation.explain(state, of, relax_seconds=0)
 
     def test_explain(self):
-        cloud = self.cloud_of('a p1 one', 'b p1 one',
-                              projects={'a': 'alpha'})
+        cloud = self.cloud_of('a p1 one', 'b p1 one', projects={'a': 'alpha'})
         found = self.explain(cloud, 'a')
         self.assertEqual(
             {'one': ('not in aggregate own',), 'two': (),

@@ -64,8 +64,7 @@ class StartTest(base.SimulatorTestCase):
 
     def run_steps(self, found, text, servers=None):
         """Run YAML steps; return what each did or why not, and the state."""
-        with_steps = loader.loads_steps(
-            text, 'steps.yaml', found)
+        with_steps = loader.loads_steps(text, 'steps.yaml', found)
         with start.started(found, scenario=with_steps) as state:
             result = engine.Simulation(state).run()
         return [each.reason or each.destination
@@ -211,8 +210,7 @@ class StartTest(base.SimulatorTestCase):
         found = cloud(servers=servers[1:4] + (server(5, 'twin'),))
         for way in ('lone', UUIDS[3], UUIDS[1], f'twin-{UUIDS[1][:8]}',
                     UUIDS[2]):
-            done, state = self.run_steps(
-                found, f'steps: [{{delete: {way}}}]')
+            done, state = self.run_steps(found, f'steps: [{{delete: {way}}}]')
             self.assertEqual([None], done)
             self.assertEqual(1, sum(
                 each.status == 'DELETED'
@@ -456,8 +454,7 @@ class StartTest(base.SimulatorTestCase):
             copied.pools[0]['count'] = 1
             copied.pools.clear()
             self.assertEqual(0, first.pci_stats.pools[0]['count'])
-            self.assertIs(first.pci_stats.numa_topology,
-                          copied.numa_topology)
+            self.assertIs(first.pci_stats.numa_topology, copied.numa_topology)
 
     def test_tags_of_a_device_that_is_used(self):
         """Nova stores tags of pools only: those of its like are taken."""

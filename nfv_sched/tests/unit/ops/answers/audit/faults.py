@@ -409,6 +409,14 @@ def _unshare(spot: Spot) -> snapshot.Cloud:
         'providers': spot.with_inventory('VCPU', -len(node.shared))})
 
 
+def _serve(spot: Spot, subnets: int = 0) -> snapshot.Cloud:
+    """A DHCP server of a network runs here."""
+    return spot.change(network_agents=(snapshot.NetworkAgent(
+        id=NOBODY, kind=snapshot.DHCP, host=spot.host.name, serves=(NOBODY,)),
+    ), network_services=(snapshot.NetworkService(
+        id=NOBODY, kind=snapshot.DHCP, subnets=subnets),))
+
+
 #: By name.
 FAULTS: dict[str, Fault] = {
     'switch moved': Fault(
@@ -543,6 +551,14 @@ FAULTS: dict[str, Fault] = {
         values.RESERVE, _of_hosts(lambda spot: _small_free(spot) is not None),
         _use_reserve, False, allowed=(values.INVENTORY, values.FLOATING,
                                       values.ALLOCATION_DIFFERS)),
+    'subnets': Fault(values.SUBNETS, _of_hosts(lambda spot: True),
+                     lambda spot: _serve(spot, subnets=251), False),
+    'addresses': Fault(
+        values.ADDRESSES, _of_servers(lambda spot: True),
+        lambda spot: _serve(spot._replace(cloud=spot.change(server={'ports': (
+            *spot.server.ports, *[snapshot.Port(
+                id=f'port{number}', network=NOBODY, vnic_type='direct')
+                for number in range(1025)])}))), False),
     'no host mapping': Fault(
         values.UNMAPPED, _of_hosts(lambda spot: True),
         lambda spot: spot.change(host={'mapped': False}), False),

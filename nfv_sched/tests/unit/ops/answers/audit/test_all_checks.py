@@ -121,6 +121,23 @@ steps:
         self.assertEqual(['96 (1.5 x 64)', '10'], [
             view.limit_text(64, 1.5), view.limit_text(10, 1.05)])
 
+    def test_subnets(self):
+        """Of the whole cloud they are told where some are served."""
+        cloud = snapshots.cloud(
+            [snapshots.host('one'), snapshots.host('two')], network_agents=[
+                snapshot.NetworkAgent(id='a', kind='dhcp', host='one',
+                                      serves=('n',))],
+            network_services=[snapshot.NetworkService(
+                id=uuid, kind='dhcp', subnets=count)
+                for uuid, count in (('n', 250), ('m', 600))])
+        self.assertEqual([], all_checks.findings(cloud))
+        cloud.network_services.append(snapshot.NetworkService(
+            id='o', kind='dhcp', subnets=1))
+        self.assertEqual(
+            [('one', '851 subnets in all, more than 850')], [
+                (each.host, each.finding)
+                for each in all_checks.findings(cloud)])
+
     def test_each_kind_has_a_fault(self):
         self.assertEqual(
             set(values.KINDS) - {values.LEFT_BEHIND},

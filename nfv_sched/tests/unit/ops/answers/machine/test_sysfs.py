@@ -62,10 +62,12 @@ class SysTest(base.TestCase):
     def test_nic_with_vfs(self):
         folder = 'bus/pci/devices/0000:af:00.0'
         trees.write(self.root, f'{folder}/sriov_totalvfs', '64')
+        trees.write(self.root, f'{folder}/sriov_numvfs', '8')
         trees.write(self.root, f'{folder}/sriov_vf_device', '154c')
         nic, = self.machine({0: (1024, [(0,)])}, nics=[
             ('0000:af:00.0', ['net/ens6f0'], 0)]).nics
-        self.assertEqual((64, '154c'), (nic.most_vfs, nic.vf_product))
+        self.assertEqual(
+            (8, 64, '154c'), (nic.vfs, nic.most_vfs, nic.vf_product))
 
     def test_nodes_that_lack_something(self):
         found = self.machine({

@@ -275,6 +275,19 @@ class WarningTest(base.TestCase):
                     values.Core(cpus=(cpu,), socket=0)
                     for cpu in range(8, 16)))))))
 
+    def test_network(self):
+        self.only('an MTU of 9000', mtus=frozenset({1500, 9000}))
+        self.assertEqual([], self.warned(
+            machines.machine(threads=1), mtus=frozenset({1500})))
+        nic = choices.ChosenNIC(name='ens6f0', physnet='a')
+        of = machines.machine(threads=1, nics=(values.NIC(
+            name='ens6f0', node=0, vfs=4, most_vfs=64, vf_product='1'),))
+        self.only('4 VFs of NIC ens6f0, not 0', of, switch_nics=(nic,))
+        for vfs, warned in ((None, []), (8, []), (
+                3, ['4 VFs of NIC ens6f0, not 3'])):
+            self.assertEqual(warned, self.warned(of, sriov_nics=(
+                dataclasses.replace(nic, vfs=vfs),)))
+
     def test_cpus(self):
         self.only('hw:cpu_thread_policy=isolate', machines.machine())
         self.only('offline CPUs: 90, 91', machines.machine(

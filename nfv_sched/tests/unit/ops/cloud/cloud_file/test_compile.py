@@ -51,8 +51,7 @@ class CompileTest(base.SimulatorTestCase):
                                  security_rules=0, dhcp_servers=2),
             host.network)
         services = scenario.services_of(self.scenario)
-        self.assertEqual(
-            scenario.HostServices(2, 3, 2, 4), services['a2'])
+        self.assertEqual(scenario.HostServices(2, 3, 2, 4), services['a2'])
         self.assertEqual(scenario.HostServices(), services[disabled.name])
         self.assertEqual('ovs', self.scenario.network_service)
 

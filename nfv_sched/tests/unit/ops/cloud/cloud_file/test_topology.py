@@ -42,8 +42,7 @@ class TopologyTestCase(base.SimulatorTestCase):
                     self.assertEqual(nodes * 4 * threads - 3 * threads,
                                      len(set(every)))
                     self.assertEqual(len(set(every)), len(every))
-                    self.assertEqual((nodes - 1) // 2,
-                                     host.nodes[-1].socket)
+                    self.assertEqual((nodes - 1) // 2, host.nodes[-1].socket)
                     topology = restore_hosts.topology(host.nodes)
                     self.assertEqual(threads > 1, topology.has_threads)
 
@@ -53,8 +52,7 @@ class TopologyTestCase(base.SimulatorTestCase):
         first, second = host.nodes
         self.assertEqual(1, len(first.dedicated))
         self.assertEqual(6, len(second.dedicated))
-        self.assertEqual((8192, 2048),
-                         (first.memory, second.memory))
+        self.assertEqual((8192, 2048), (first.memory, second.memory))
         self.assertEqual([(4, 1572864), (1048576, 2)],
                          [(p.size, p.total) for p in first.pages])
         self.assertEqual([(4, 393216), (2048, 256)],
@@ -88,8 +86,7 @@ class TopologyTestCase(base.SimulatorTestCase):
 
     def test_no_node_labels(self):
         host = self.host('cores: 4, memory: 4 GiB, node_labels: false')
-        self.assertEqual(frozenset(('nfv_vswitch',)),
-                         host.nodes[0].physnets)
+        self.assertEqual(frozenset(('nfv_vswitch',)), host.nodes[0].physnets)
         self.assertEqual(frozenset(), host.nodes[1].physnets)
 
     def test_numbered_names(self):

@@ -192,8 +192,7 @@ class TestLostServers(CapacityTestCase):
         for most, lost in (
                 (3, {STRICT: 1, ('and', COUNTING, STRICT): 1}),
                 (1, {COUNTING: 1, ('and', COUNTING, STRICT): 2})):
-            self.assertEqual(
-                lost, self.lost(small_clouds.crowded(most)), most)
+            self.assertEqual(lost, self.lost(small_clouds.crowded(most)), most)
 
 
 class TestOddRecords(CapacityTestCase):

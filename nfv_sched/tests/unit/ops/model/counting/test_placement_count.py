@@ -66,8 +66,7 @@ class TestGrants(base.TestCase):
         self.assertEqual((3, 7), self.counts(found))
         self.assertEqual([], self.lacks(found, 6))
         # Those that the second query grants take no PCPU.
-        self.assertEqual([self.limit('PCPU', 4, 2)],
-                         self.lacks(found, 7))
+        self.assertEqual([self.limit('PCPU', 4, 2)], self.lacks(found, 7))
 
     def test_the_second_query_alone(self):
         """What it grants is not missing of the first."""

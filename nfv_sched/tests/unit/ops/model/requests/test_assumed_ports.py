@@ -151,8 +151,7 @@ class NetworksTest(base.TestCase):
 
     def test_network_of_ports(self):
         """Known by ports alone, that are of one kind or of two."""
-        cloud = dataclasses.replace(
-            self.cloud, servers=self.cloud.servers[:1])
+        cloud = dataclasses.replace(self.cloud, servers=self.cloud.servers[:1])
         text = getattr(uuids, 'net-data')
         self.assertEqual(('data', 'normal', None), self.plug(text))
         found = assumed_ports.of_networks(cloud, [text])
@@ -240,8 +239,7 @@ class CountTest(base.TestCase):
         away = assumed_ports.of_networks(
             cloud, ['x,physnet=away,vnic-type=direct'])
         self.assertEqual(0, self.count(cloud, flavor, away).fits)
-        self.assertEqual(1, self.count(
-            cloud, flavor, empty=True).fits)
+        self.assertEqual(1, self.count(cloud, flavor, empty=True).fits)
 
     def test_numa_policy_of_port(self):
         """That of the port counts, that of another flavor does not."""

@@ -51,8 +51,7 @@ class SubjectTest(base.QuietTestCase):
     def test_networks_replace_those_of_a_server(self):
         with start.started(self.found) as state:
             name = self.found.servers[0].name
-            what = subject.server(self.found, state, name,
-                                  ['far,physnet='])
+            what = subject.server(self.found, state, name, ['far,physnet='])
         self.assertEqual(['far'], [
             network.name for network, _groups in what.requested.ports])
         self.assertIn('in place of its own: ', what.assumed[-1])

@@ -84,8 +84,7 @@ class PlacementTest(base.TimedTestCase):
         answer = self.explain('resources=PCPU:4&required=!T,!F',
                               'resources=VCPU:4&required=!F')
         self.assertEqual({'old'}, answer.found)
-        self.assertEqual({'no trait T': 1, 'no trait F': 1},
-                         removed(answer))
+        self.assertEqual({'no trait T': 1, 'no trait F': 1}, removed(answer))
         self.assertEqual((2, 2), self.without(answer)['no trait T'])
 
     def test_groups_with_other_forbidden_traits(self):

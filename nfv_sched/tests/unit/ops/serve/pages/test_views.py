@@ -42,8 +42,7 @@ class _PagesTest(base.CommandTestCase):
         return self.seen(page, status)
 
     def seen(self, page, status=200):
-        self.assertEqual((status, html.TYPE), (
-            page.status, page.content_type))
+        self.assertEqual((status, html.TYPE), (page.status, page.content_type))
         found = seen.SeenPage(page.body.decode())
         self.assertEqual([], found.open)
         self.assertLessEqual(found.elements, KNOWN)
@@ -179,8 +178,7 @@ class ServersTest(_PagesTest):
         cloud = example('two-hosts')
         for server in cloud.servers:
             found = self.page_of(cloud, f'/servers/{server.uuid}')
-            document = self.document(
-                cloud, 'server', 'explain', server.uuid)
+            document = self.document(cloud, 'server', 'explain', server.uuid)
             self.assertEqual(
                 document['fits'], 'It fits.' in found.text, server.name)
             rows = {row['Host'].removesuffix(' *'): row['Verdict']
@@ -302,8 +300,7 @@ class AllPagesTest(_PagesTest):
         self.assertIn('/drain?show=compute-1', self.seen(
             site.respond('/drain', {}, 0)).links)
         # Emptying all hosts takes long.
-        self.assertEqual(404, site.respond(
-            '/drain', {'show': '*'}, 0).status)
+        self.assertEqual(404, site.respond('/drain', {'show': '*'}, 0).status)
 
     @ddt.data(*PATHS)
     def test_frame(self, path):

@@ -70,8 +70,7 @@ class PageWorkerTest(base.TestCase):
         self.assertIn('2 hosts', self.headline(made, 2))
 
     def headline(self, made, hosts):
-        page = made.respond(
-            '/', {}, self.content_of(hosts), f'of {hosts}', 60)
+        page = made.respond('/', {}, self.content_of(hosts), f'of {hosts}', 60)
         return seen.SeenPage(page.body.decode()).headings[0][1]
 
     def test_answers_are_data(self):
@@ -106,8 +105,7 @@ class PageWorkerTest(base.TestCase):
         self.assertIn('takes too long', seen.SeenPage(page.body.decode()).text)
 
         made = self.worker()
-        self.useFixture(fixtures.MockPatchObject(
-            worker, 'ANSWER_SECONDS', .1))
+        self.useFixture(fixtures.MockPatchObject(worker, 'ANSWER_SECONDS', .1))
         # It is answered at once, and calculated all the same.
         pages_seen = []
         end = time.monotonic() + _SECONDS

@@ -65,8 +65,7 @@ class RequirementsTest(base.TimedTestCase):
         # More than it has, though less than its ratio gives.
         self.check('resources=VCPU:9', of(
             'VCPU', 9, providers=1, free=11, total=11, at_once=False))
-        self.check('resources=MEMORY_MB:5', of(
-            'MEMORY_MB', 5, providers=1))
+        self.check('resources=MEMORY_MB:5', of('MEMORY_MB', 5, providers=1))
         self.check('resources=VGPU:5', of(
             'VGPU', 5, providers=2, free=4, total=6, at_once=False))
         self.check('resources=VGPU:3&required=!T0', of(
