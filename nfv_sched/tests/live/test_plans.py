@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans are carried out on the cloud, and what they are for is then so."""
 
+import collections
 from concurrent import futures
+import signal
+import subprocess
 import time
 
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live import test_faults
 from nfv_sched.tests.live import test_tools
+from nfv_sched.tests.live.bed import cloud
 
 
 class RebalanceTest(test_tools.ToolsTestCase):
@@ -135,3 +139,68 @@ class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
               f'at once {at_once:.0f} s, {left} not moved')
         self.carry_out('host', 'evacuate', *lost)
         self.assert_evacuated(servers, *lost)
+
+
+class RearrangeTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
+    """Six strict servers are on one host, which takes no more."""
+
+    def on_hosts(self):
+        return collections.Counter(
+            server.compute_host for server in self.admin.compute.servers(
+                all_projects=True))
+
+    def run_plan(self, path, code, number=None):
+        """Run a plan; with a signal, send it while the second move is made."""
+        with subprocess.Popen(
+                self.command('plan', 'run', path, '--yes', '--parallel=1'),
+                env=self.bed.layout.account(), text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            said = ''
+            for line in process.stdout:
+                said += line
+                if number and said.count(': begins') == 2:
+                    process.send_signal(number)
+                    number = None
+        self.assertEqual(code, process.returncode, said)
+
+    def carry_out_in_two(self, servers, command, number, code):
+        """Plan, end the run by a signal, and go on to what was promised."""
+        path = str(self.directory / f'{command}.json')
+        plan = self.document('cloud', command, '--save', path)
+        moves = {move['server_id']: move['destination']
+                 for move in plan['moves']}
+        self.assertLess(2, len(moves))
+        before = {server.id: len(self._migrations(server))
+                  for server in servers}
+        self.run_plan(path, code, number)
+        self.assertNotIn(
+            sum(self.show(server).compute_host == moves.get(server.id)
+                for server in servers), (0, len(moves)))
+        self.run_plan(path, 0)
+        shown = list(map(self.show, servers))
+        for server in shown:
+            if server.id in moves:
+                self.assertEqual(moves[server.id], server.compute_host)
+            self.assertEqual(before[server.id] + (server.id in moves),
+                             len(self._migrations(server)))
+        self.assertEqual(len(shown), len(self.assert_kept(shown)))
+        again = self.document('cloud', command)
+        self.assertEqual([], again['moves'])
+        self.assertEqual(plan['after'], again['before'])
+        return plan
+
+    def test_spread_and_consolidate(self):
+        self.limit_each(6)
+        servers = self.all_settled([
+            self.request(
+                self.strict, networks=self.networks(), host=base.BOTH,
+                metadata={cloud.MIGRATION_SECONDS: '5'}) for _ in range(6)])
+        self.assertEqual({base.BOTH: 6}, self.on_hosts())
+        plan = self.carry_out_in_two(servers, 'spread', signal.SIGINT, 130)
+        self.assertEqual(0, plan['after'])
+        self.assertEqual({base.LEFT: 1, base.RIGHT: 1, base.BOTH: 2,
+                          base.QUAD: 2}, self.on_hosts())
+        plan = self.carry_out_in_two(
+            servers, 'consolidate', signal.SIGKILL, -signal.SIGKILL)
+        self.assertEqual(plan['after'], len(self.hosts) - len(self.on_hosts()))
+        self.assertEqual(3, plan['after'])
