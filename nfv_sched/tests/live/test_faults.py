@@ -19,6 +19,7 @@ from oslo_utils import timeutils
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import cloud
 from nfv_sched.tests.live.bed import configuration
+from nfv_sched.tests.live.bed import schema
 from nfv_sched.tests.live.bed import services
 
 # Seconds.
@@ -305,14 +306,16 @@ class BurstTest(FaultTestCase):
             self.bed.services[name].stop()
             self.bed.services[name].run()
 
-    def disturbed(self, disturb, *args) -> None:
+    def disturbed(self, disturb, *args, count=count) -> None:
         """Do something in the middle of a burst.
 
         Slots are given back in the end, and can all be taken again.
+
+        :param count: how many guests are created meanwhile
         """
         self.limit_each(self.slots)
-        with futures.ThreadPoolExecutor(self.count + 1) as pool:
-            asked = [pool.submit(self.ask) for _ in range(self.count)]
+        with futures.ThreadPoolExecutor(count + 1) as pool:
+            asked = [pool.submit(self.ask) for _ in range(count)]
             self.wait_until(lambda: any(self.used(base.PORTS).values()), 60,
                             'a guest has been scheduled')
             disturb(*args)
@@ -364,6 +367,71 @@ class BurstTest(FaultTestCase):
         self.addCleanup(setattr, self.bed, 'hosts', hosts)
         self.addCleanup(describe, text)
         self.disturbed(move)
+
+    def compute_service(self, host):
+        return next(self.admin.compute.services(
+            host=host, binary='nova-compute'), None)
+
+    def remove(self, host) -> None:
+        """Take a host out as operators do, and let it forget who it was."""
+        self.admin.compute.disable_service(self.compute_service(host))
+
+        def emptied():
+            """Move what is there, and what was on its way there."""
+            there = [server for server in self.own()
+                     if server.compute_host == host]
+            for server in there:
+                if server.status == 'ACTIVE' and server.task_state is None:
+                    self.admin.compute.live_migrate_server(
+                        server, block_migration='auto')
+            return not there and not self.used(base.PORTS)[host]
+
+        self.wait_until(emptied, _SETTLED, f'{host} is empty')
+        self.bed.computes[host].stop()
+        self.admin.compute.delete_service(self.compute_service(host))
+        state = self.bed.layout.state / 'nova' / host
+        (state / 'compute_id').unlink()
+        self.bed.hosts = {name: each for name, each in self.bed.hosts.items()
+                          if name != host}
+
+    def add(self, host, hosts) -> None:
+        """Take a host in, closed until its limit is published."""
+        compute = self.admin.compute
+        process = self.bed.services[f'nova-{host}']
+        if not process.alive:
+            process.start()
+        compute.disable_service(self.wait_until(
+            lambda: self.compute_service(host), 60, f'{host} is known'))
+        process.wait_ready()
+        schema.discover_hosts(self.bed.layout)
+        self.bed.hosts = hosts
+        self.aggregate([host], vswitch_ports_per_node=(
+            base.PHYSICAL_PORTS + self.slots))
+        self.wait_until(
+            lambda: self.room(base.PORTS).get(host) == self.slots,
+            60, f'the limit of {host} is published')
+        compute.enable_service(self.compute_service(host))
+
+    def test_host_added(self):
+        hosts = self.bed.hosts
+        self.addCleanup(self.add, base.BOTH, hosts)
+        self.remove(base.BOTH)
+        self.disturbed(self.add, base.BOTH, hosts)
+
+    def test_host_removed(self):
+        """All find room on the others, those that were on their way, too."""
+        hosts = self.bed.hosts
+        self.addCleanup(self.add, base.BOTH, hosts)
+
+        def remove():
+            self.wait_until(lambda: self.used(base.PORTS)[base.BOTH], 60,
+                            'a guest is on its way')
+            self.remove(base.BOTH)
+            servers = self.at_rest()
+            self.assertEqual(count, len(self.assert_kept(servers)))
+
+        count = self.slots * (len(hosts) - 1)
+        self.disturbed(remove, count=count)
 
     def test_broker(self):
         self.disturbed(self.restart, 'rabbitmq')

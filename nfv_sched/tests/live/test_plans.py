@@ -8,9 +8,9 @@ import subprocess
 import time
 
 from nfv_sched.tests.live import base
+from nfv_sched.tests.live.bed import cloud
 from nfv_sched.tests.live import test_faults
 from nfv_sched.tests.live import test_tools
-from nfv_sched.tests.live.bed import cloud
 
 
 class RebalanceTest(test_tools.ToolsTestCase):
