@@ -144,10 +144,11 @@ class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
 class RearrangeTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
     """Six strict servers are on one host, which takes no more."""
 
-    def on_hosts(self):
-        return collections.Counter(
-            server.compute_host for server in self.admin.compute.servers(
-                all_projects=True))
+    def servers(self):
+        return list(self.admin.compute.servers(all_projects=True))
+
+    def where(self):
+        return {server.id: server.compute_host for server in self.servers()}
 
     def run_plan(self, path, code, number=None):
         """Run a plan; with a signal, send it while the second move is made."""
@@ -163,44 +164,36 @@ class RearrangeTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
                     number = None
         self.assertEqual(code, process.returncode, said)
 
-    def carry_out_in_two(self, servers, command, number, code):
+    def carry_out_in_two(self, command, number, code):
         """Plan, end the run by a signal, and go on to what was promised."""
         path = str(self.directory / f'{command}.json')
         plan = self.document('cloud', command, '--save', path)
-        moves = {move['server_id']: move['destination']
-                 for move in plan['moves']}
-        self.assertLess(2, len(moves))
-        before = {server.id: len(self._migrations(server))
-                  for server in servers}
+        before = self.where()
+        after = before | {move['server_id']: move['destination']
+                          for move in plan['moves']}
         self.run_plan(path, code, number)
-        self.assertNotIn(
-            sum(self.show(server).compute_host == moves.get(server.id)
-                for server in servers), (0, len(moves)))
+        self.assertNotIn(self.where(), (before, after))
         self.run_plan(path, 0)
-        shown = list(map(self.show, servers))
-        for server in shown:
-            if server.id in moves:
-                self.assertEqual(moves[server.id], server.compute_host)
-            self.assertEqual(before[server.id] + (server.id in moves),
-                             len(self._migrations(server)))
-        self.assertEqual(len(shown), len(self.assert_kept(shown)))
+        self.assertEqual(after, self.where())
+        self.assertEqual(6, len(self.assert_kept(self.servers())))
         again = self.document('cloud', command)
         self.assertEqual([], again['moves'])
         self.assertEqual(plan['after'], again['before'])
-        return plan
+        return len(plan['moves']), plan['after']
 
     def test_spread_and_consolidate(self):
         self.limit_each(6)
-        servers = self.all_settled([
-            self.request(
-                self.strict, networks=self.networks(), host=base.BOTH,
-                metadata={cloud.MIGRATION_SECONDS: '5'}) for _ in range(6)])
-        self.assertEqual({base.BOTH: 6}, self.on_hosts())
-        plan = self.carry_out_in_two(servers, 'spread', signal.SIGINT, 130)
-        self.assertEqual(0, plan['after'])
-        self.assertEqual({base.LEFT: 1, base.RIGHT: 1, base.BOTH: 2,
-                          base.QUAD: 2}, self.on_hosts())
-        plan = self.carry_out_in_two(
-            servers, 'consolidate', signal.SIGKILL, -signal.SIGKILL)
-        self.assertEqual(plan['after'], len(self.hosts) - len(self.on_hosts()))
-        self.assertEqual(3, plan['after'])
+        self.all_settled([self.request(
+            self.strict, networks=self.networks(), host=base.BOTH,
+            metadata={cloud.MIGRATION_SECONDS: '5'}) for _ in range(6)])
+        self.assertEqual(
+            (4, 0), self.carry_out_in_two('spread', signal.SIGINT, 130))
+        self.assertEqual(
+            {base.LEFT: 1, base.RIGHT: 1, base.BOTH: 2, base.QUAD: 2},
+            collections.Counter(self.where().values()))
+        self.assertEqual((4, 3), self.carry_out_in_two(
+            'consolidate', signal.SIGKILL, -signal.SIGKILL))
+        self.assertEqual(1, len(set(self.where().values())))
+        # None was moved twice.
+        self.assertEqual(8, sum(
+            len(self._migrations(server)) for server in self.servers()))
