@@ -47,27 +47,24 @@ class FaultTestCase(base.LiveTestCase):
         self.bed.wait_for_listeners()
         self.wait_until_up()
 
-    def _delete(self, ids):
-        """Delete guests, again if need be, and wait until they are gone.
+    def _are_gone(self, ids):
+        """Whether guests are gone; delete them again if need be.
 
         If the database ends while a compute node claims, Nova may later give
         back CPUs of a guest that were never counted.  Where another guest
         had been given them, the deletion of that one ends in ERROR; the next
         one succeeds.
         """
-        left = set(ids)
-        for server_id in left:
-            self.admin.compute.delete_server(server_id)
+        servers = [server for server in self.admin.compute.servers(
+            all_projects=True) if server.id in ids]
+        for server in servers:
+            if server.status == 'ERROR' and server.task_state is None:
+                self.admin.compute.delete_server(server)
+        return not servers
 
-        def gone():
-            servers = [server for server in self.admin.compute.servers(
-                all_projects=True) if server.id in left]
-            for server in servers:
-                if server.status == 'ERROR' and server.task_state is None:
-                    self.admin.compute.delete_server(server)
-            return not servers
-
-        self.wait_until(gone, _RECOVERY, f'{len(left)} servers are gone')
+    def compute_service(self, host):
+        return next(self.admin.compute.services(
+            host=host, binary='nova-compute'), None)
 
     def wait_until_up(self):
         """Wait until all services of Nova have said again that they are up.
@@ -308,11 +305,9 @@ class BurstTest(FaultTestCase):
             self.bed.services[name].run()
 
     def disturbed(self, disturb, *args, count=count) -> None:
-        """Do something in the middle of a burst.
+        """Do something in the middle of a burst of so many guests.
 
         Slots are given back in the end, and can all be taken again.
-
-        :param count: how many guests are created meanwhile
         """
         self.limit_each(self.slots)
         with futures.ThreadPoolExecutor(count + 1) as pool:
@@ -369,10 +364,6 @@ class BurstTest(FaultTestCase):
         self.addCleanup(describe, text)
         self.disturbed(move)
 
-    def compute_service(self, host):
-        return next(self.admin.compute.services(
-            host=host, binary='nova-compute'), None)
-
     def remove(self, host) -> None:
         """Take a host out as operators do, and let it forget who it was."""
         self.admin.compute.disable_service(self.compute_service(host))
@@ -419,8 +410,7 @@ class BurstTest(FaultTestCase):
         count = self.slots * (len(hosts) - 1)
 
         def remove():
-            used = self.used(base.PORTS)
-            host = max(used, key=used.get)
+            host = max(hosts, key=self.used(base.PORTS).get)
             self.addCleanup(self.add, host, hosts)
             self.remove(host)
             self.assertEqual(count, len(self.assert_kept(self.at_rest())))

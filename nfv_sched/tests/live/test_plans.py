@@ -95,11 +95,9 @@ class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
                         f'{host} is not forced down any more')
 
     def force_down(self, host, forced_down):
-        service, = self.admin.compute.services(
-            host=host, binary='nova-compute')
         answer = self.admin.compute.put(
-            f'/os-services/{service.id}', json={'forced_down': forced_down},
-            microversion=base.MICROVERSION)
+            f'/os-services/{self.compute_service(host).id}',
+            json={'forced_down': forced_down}, microversion=base.MICROVERSION)
         return answer.status_code == 200
 
     def assert_evacuated(self, servers, *lost):
