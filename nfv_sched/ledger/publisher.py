@@ -274,10 +274,9 @@ class Publisher:
             self._servers, unread = records.plugged_servers(
                 (node, [port.id for port in ports[node.host]])
                 for node in nodes if node.host in ports)
-            before = self._nodes
             self._nodes = {
-                node.host: before[node.host] if node.host in before
-                and before[node.host].column == node.numa_topology
+                node.host: self._nodes[node.host] if node.host in self._nodes
+                and self._nodes[node.host].column == node.numa_topology
                 else _nodes_of(node) for node in nodes}
             self._pins, silent = self._pinned([
                 node for node in nodes if self._nodes[node.host].totals

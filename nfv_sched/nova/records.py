@@ -388,7 +388,8 @@ def _pinned_cells(context, hosts: Collection[str],
                   servers: Collection[str] | None) -> list[tuple]:
     """Return (host, server, NUMA cells) of the servers on some hosts.
 
-    A server whose record cannot be read counts as without any.
+    A server whose record cannot be read counts as without any. So does one
+    that is deleted: Nova frees its CPUs before its allocation, its row last.
     """
     table = models.Instance.__table__
     extra = models.InstanceExtra.__table__
@@ -397,9 +398,9 @@ def _pinned_cells(context, hosts: Collection[str],
         extra.c.migration_context,
     ).select_from(table.join(extra, sa.and_(
         extra.c.instance_uuid == table.c.uuid, extra.c.deleted == 0))
-    )).where(table.c.host.is_not(None), sa.or_(
-        extra.c.numa_topology.is_not(None),
-        extra.c.migration_context.is_not(None)))
+    )).where(table.c.host.is_not(None), sa.func.coalesce(
+        extra.c.numa_topology, extra.c.migration_context).is_not(None),
+        table.c.vm_state.is_distinct_from(vm_states.DELETED))
     rows = (_rows(context, query) if servers is None
             else _rows_with(context, query, table.c.uuid, servers))
     places: list[tuple[str, str, ty.Any]] = []

@@ -185,8 +185,19 @@ class OperationsTest(NodesTestCase):
     def test_several_at_once(self):
         servers = self.boot_many(self.strict(), 4)
         self.check(4, 4)
+        reserved = []
+
+        def is_leaving(*args):
+            """Nova has deleted the allocation, and not yet the row."""
+            self.publish()
+            reserved.append(self.kept('host1')[names.node_cpus(1)][1])
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.manager.ComputeManager.'
+            '_clean_instance_console_tokens', is_leaving))
         for server in servers:
             self._delete_server(server)
+        self.assertEqual([0] * 4, reserved)
         self.check(0, 0)
 
     def test_all_nodes(self):

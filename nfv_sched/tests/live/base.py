@@ -191,8 +191,11 @@ class LiveTestCase(testtools.TestCase):
         left = set(ids)
         for server_id in left:
             self.admin.compute.delete_server(server_id)
-        self.wait_until(lambda: not left & set(self.servers_of_all()), _BOOT,
+        self.wait_until(lambda: self._are_gone(left), _BOOT,
                         f'{len(left)} servers are gone')
+
+    def _are_gone(self, ids: set[str]) -> bool:
+        return not ids & set(self.servers_of_all())
 
     def servers_of_all(self) -> list[str]:
         return [server.id for server in self.admin.compute.servers(
@@ -344,14 +347,18 @@ class LiveTestCase(testtools.TestCase):
     def aggregate(self, hosts: Iterable[str], **metadata: ty.Any) -> None:
         compute = self.admin.compute
         aggregate = compute.create_aggregate(name=self.name())
-        self.addCleanup(compute.delete_aggregate, aggregate)
+        self.addCleanup(self._delete_aggregate, aggregate)
         for host in hosts:
             compute.add_host_to_aggregate(aggregate, host)
-            self.addCleanup(
-                compute.remove_host_from_aggregate, aggregate, host)
-        compute.set_aggregate_metadata(
-            aggregate,
-            {key: str(value) for key, value in metadata.items()})
+        compute.set_aggregate_metadata(aggregate, {
+            key: str(value) for key, value in metadata.items()})
+
+    def _delete_aggregate(self, aggregate) -> None:
+        """Delete it; a host that was removed has left it already."""
+        compute = self.admin.compute
+        for host in compute.get_aggregate(aggregate).hosts or ():
+            compute.remove_host_from_aggregate(aggregate, host)
+        compute.delete_aggregate(aggregate)
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from oslo_utils import timeutils
 from nfv_sched.tests.live import base
 from nfv_sched.tests.live.bed import cloud
 from nfv_sched.tests.live.bed import configuration
+from nfv_sched.tests.live.bed import schema
 from nfv_sched.tests.live.bed import services
 
 # Seconds.
@@ -46,27 +47,24 @@ class FaultTestCase(base.LiveTestCase):
         self.bed.wait_for_listeners()
         self.wait_until_up()
 
-    def _delete(self, ids):
-        """Delete guests, again if need be, and wait until they are gone.
+    def _are_gone(self, ids):
+        """Whether guests are gone; delete them again if need be.
 
         If the database ends while a compute node claims, Nova may later give
         back CPUs of a guest that were never counted.  Where another guest
         had been given them, the deletion of that one ends in ERROR; the next
         one succeeds.
         """
-        left = set(ids)
-        for server_id in left:
-            self.admin.compute.delete_server(server_id)
+        servers = [server for server in self.admin.compute.servers(
+            all_projects=True) if server.id in ids]
+        for server in servers:
+            if server.status == 'ERROR' and server.task_state is None:
+                self.admin.compute.delete_server(server)
+        return not servers
 
-        def gone():
-            servers = [server for server in self.admin.compute.servers(
-                all_projects=True) if server.id in left]
-            for server in servers:
-                if server.status == 'ERROR' and server.task_state is None:
-                    self.admin.compute.delete_server(server)
-            return not servers
-
-        self.wait_until(gone, _RECOVERY, f'{len(left)} servers are gone')
+    def compute_service(self, host):
+        return next(self.admin.compute.services(
+            host=host, binary='nova-compute'), None)
 
     def wait_until_up(self):
         """Wait until all services of Nova have said again that they are up.
@@ -135,7 +133,8 @@ class FaultTestCase(base.LiveTestCase):
         self.assertEqual(
             sum(used.values()),
             sum(self.allocated(server.id, base.PORTS) for server in servers))
-        for host in () if doubled else (base.LEFT, base.RIGHT):
+        for host in () if doubled else (
+                {base.LEFT, base.RIGHT} & set(self.hosts)):
             node, = self.switch_nodes(host)
             self.wait_until(lambda: self.pinned_cpus(host) == sum(
                 self.allocated(
@@ -305,14 +304,14 @@ class BurstTest(FaultTestCase):
             self.bed.services[name].stop()
             self.bed.services[name].run()
 
-    def disturbed(self, disturb, *args) -> None:
-        """Do something in the middle of a burst.
+    def disturbed(self, disturb, *args, count=count) -> None:
+        """Do something in the middle of a burst of so many guests.
 
         Slots are given back in the end, and can all be taken again.
         """
         self.limit_each(self.slots)
-        with futures.ThreadPoolExecutor(self.count + 1) as pool:
-            asked = [pool.submit(self.ask) for _ in range(self.count)]
+        with futures.ThreadPoolExecutor(count + 1) as pool:
+            asked = [pool.submit(self.ask) for _ in range(count)]
             self.wait_until(lambda: any(self.used(base.PORTS).values()), 60,
                             'a guest has been scheduled')
             disturb(*args)
@@ -364,6 +363,59 @@ class BurstTest(FaultTestCase):
         self.addCleanup(setattr, self.bed, 'hosts', hosts)
         self.addCleanup(describe, text)
         self.disturbed(move)
+
+    def remove(self, host) -> None:
+        """Take a host out as operators do, and let it forget who it was."""
+        self.admin.compute.disable_service(self.compute_service(host))
+
+        def emptied():
+            """Move what is there, and what was on its way there."""
+            there = [server for server in self.own()
+                     if server.compute_host == host]
+            for server in there:
+                if server.status == 'ACTIVE' and server.task_state is None:
+                    self.admin.compute.live_migrate_server(
+                        server, block_migration='auto')
+            return not there and not self.used(base.PORTS)[host]
+
+        self.wait_until(emptied, _SETTLED, f'{host} is empty')
+        self.bed.computes[host].stop()
+        self.admin.compute.delete_service(self.compute_service(host))
+        (self.bed.layout.state / 'nova' / host / 'compute_id').unlink()
+        self.bed.hosts = {name: each for name, each in self.bed.hosts.items()
+                          if name != host}
+
+    def add(self, host, hosts) -> None:
+        """Take a host in, closed until its limit is published."""
+        process = self.bed.services[f'nova-{host}']
+        if not process.alive:
+            process.start()
+        self.admin.compute.disable_service(self.wait_until(
+            lambda: self.compute_service(host), 60, f'{host} is known'))
+        process.wait_ready()
+        schema.discover_hosts(self.bed.layout)
+        self.bed.hosts = hosts
+        self.limit_each(self.slots)
+        self.admin.compute.enable_service(self.compute_service(host))
+
+    def test_host_added(self):
+        hosts = self.bed.hosts
+        self.addCleanup(self.add, base.BOTH, hosts)
+        self.remove(base.BOTH)
+        self.disturbed(self.add, base.BOTH, hosts)
+
+    def test_host_removed(self):
+        """That to which the first goes: all find room on the others."""
+        hosts = self.bed.hosts
+        count = self.slots * (len(hosts) - 1)
+
+        def remove():
+            host = max(hosts, key=self.used(base.PORTS).get)
+            self.addCleanup(self.add, host, hosts)
+            self.remove(host)
+            self.assertEqual(count, len(self.assert_kept(self.at_rest())))
+
+        self.disturbed(remove, count=count)
 
     def test_broker(self):
         self.disturbed(self.restart, 'rabbitmq')

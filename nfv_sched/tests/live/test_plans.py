@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans are carried out on the cloud, and what they are for is then so."""
 
+import collections
 from concurrent import futures
+import signal
+import subprocess
 import time
 
 from nfv_sched.tests.live import base
+from nfv_sched.tests.live.bed import cloud
 from nfv_sched.tests.live import test_faults
 from nfv_sched.tests.live import test_tools
 
@@ -91,11 +95,9 @@ class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
                         f'{host} is not forced down any more')
 
     def force_down(self, host, forced_down):
-        service, = self.admin.compute.services(
-            host=host, binary='nova-compute')
         answer = self.admin.compute.put(
-            f'/os-services/{service.id}', json={'forced_down': forced_down},
-            microversion=base.MICROVERSION)
+            f'/os-services/{self.compute_service(host).id}',
+            json={'forced_down': forced_down}, microversion=base.MICROVERSION)
         return answer.status_code == 200
 
     def assert_evacuated(self, servers, *lost):
@@ -135,3 +137,61 @@ class EvacuationTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
               f'at once {at_once:.0f} s, {left} not moved')
         self.carry_out('host', 'evacuate', *lost)
         self.assert_evacuated(servers, *lost)
+
+
+class RearrangeTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
+    """Six strict servers are on one host, which takes no more."""
+
+    def servers(self):
+        return list(self.admin.compute.servers(all_projects=True))
+
+    def where(self):
+        return {server.id: server.compute_host for server in self.servers()}
+
+    def run_plan(self, path, code, number=None):
+        """Run a plan; with a signal, send it while the second move is made."""
+        with subprocess.Popen(
+                self.command('plan', 'run', path, '--yes', '--parallel=1'),
+                env=self.bed.layout.account(), text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            said = ''
+            for line in process.stdout:
+                said += line
+                if number and said.count(': begins') == 2:
+                    process.send_signal(number)
+                    number = None
+        self.assertEqual(code, process.returncode, said)
+
+    def carry_out_in_two(self, command, number, code):
+        """Plan, end the run by a signal, and go on to what was promised."""
+        path = str(self.directory / f'{command}.json')
+        plan = self.document('cloud', command, '--save', path)
+        before = self.where()
+        after = before | {move['server_id']: move['destination']
+                          for move in plan['moves']}
+        self.run_plan(path, code, number)
+        self.assertNotIn(self.where(), (before, after))
+        self.run_plan(path, 0)
+        self.assertEqual(after, self.where())
+        self.assertEqual(6, len(self.assert_kept(self.servers())))
+        again = self.document('cloud', command)
+        self.assertEqual([], again['moves'])
+        self.assertEqual(plan['after'], again['before'])
+        return len(plan['moves']), plan['after']
+
+    def test_spread_and_consolidate(self):
+        self.limit_each(6)
+        self.all_settled([self.request(
+            self.strict, networks=self.networks(), host=base.BOTH,
+            metadata={cloud.MIGRATION_SECONDS: '5'}) for _ in range(6)])
+        self.assertEqual(
+            (4, 0), self.carry_out_in_two('spread', signal.SIGINT, 130))
+        self.assertEqual(
+            {base.LEFT: 1, base.RIGHT: 1, base.BOTH: 2, base.QUAD: 2},
+            collections.Counter(self.where().values()))
+        self.assertEqual((4, 3), self.carry_out_in_two(
+            'consolidate', signal.SIGKILL, -signal.SIGKILL))
+        self.assertEqual(1, len(set(self.where().values())))
+        # None was moved twice.
+        self.assertEqual(8, sum(
+            len(self._migrations(server)) for server in self.servers()))
