@@ -14,7 +14,6 @@ import dataclasses
 import glob
 import os
 import re
-import shlex
 import textwrap
 import typing as ty
 
@@ -271,10 +270,10 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             self._run_code = self.carry_out(parsed_args, self._saved)
         elif parsed_args.save is not None and (
                 parsed_args.formatter == base.TABLE):
-            path = '' if not source.is_file(parsed_args.source) or getattr(
-                parsed_args, 'os_cloud', None) else (
-                    f' --from {shlex.quote(parsed_args.source)}')
-            self.print_line(
-                f'Saved: {parsed_args.save}. To check it: '
-                f'{self.rest_command(parsed_args)} --dry-run{path}')
+            words = ['--dry-run']
+            if source.is_file(parsed_args.source) and not getattr(
+                    parsed_args, 'os_cloud', None):
+                words += ['--from', parsed_args.source]
+            self.print_line(f'Saved: {parsed_args.save}. To check it: '
+                            + self._run_command(parsed_args, 1, *words))
         return code

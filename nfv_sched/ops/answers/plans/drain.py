@@ -317,7 +317,6 @@ class _DrainSearch:
         self.positions = positions
         self.closed = positions.closed.union(hosts, closed)
         self._failed = terms.failed
-        self._max_moves = terms.options.max_moves
         #: UUIDs of servers that could be moved after the highest number.
         self._beyond: set[str] = set()
         self._update = terms.update
@@ -334,6 +333,7 @@ class _DrainSearch:
             key=lambda name: (name in later, positions.free_cpus(name)))
         own = [uuid for host in hosts for uuid in positions.on_host[host]]
         self._uuids = [uuid for uuid in own if uuids is None or uuid in uuids]
+        self._most = terms.options.max_moves or len(self._uuids)
         self.others = None if uuids is None else len(own) - len(self._uuids)
         #: UUID of each server that can be moved -> how.
         self.kinds: dict[str, movable.MoveKind] = {}
@@ -506,10 +506,9 @@ class _DrainSearch:
             self.positions, uuid, self.positions.servers[uuid].host or '',
             name, self.kinds[uuid])
             for name, (order, _after) in chosen.items() for uuid in order]
-        if self._max_moves is not None:
-            self._beyond = {move.id for move in moves[self._max_moves:]}
-            self.bound = min(self.bound, self._max_moves)
-        moves = moves[:self._max_moves]
+        self._beyond = {move.id for move in moves[self._most:]}
+        self.bound = min(self.bound, self._most)
+        moves = moves[:self._most]
         return tuple(moves), len(moves) == self.bound
 
     def _find_reach(self, uuid: str) -> bool:

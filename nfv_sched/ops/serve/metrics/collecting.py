@@ -54,9 +54,8 @@ class Collection:
         self.collector = rendering.Collector(time.time)
         self.registry = prometheus_client.CollectorRegistry()
         self.registry.register(self.collector)
-        self.late_failures: Callable[
-            [], tuple[Mapping[tuple[str, str], int], list[str]]] = (
-                lambda: ({}, []))
+        #: ``records.late_failures`` where Nova's databases are read.
+        self.late_failures: Callable = lambda: ({}, [])
         if parsed_args.source is not None:
             self._read = lambda: source.load(
                 parsed_args.source, parsed_args.config_file)
