@@ -317,8 +317,7 @@ class _DrainSearch:
         self.positions = positions
         self.closed = positions.closed.union(hosts, closed)
         self._failed = terms.failed
-        #: UUIDs of servers that could be moved after the highest number.
-        self._beyond: set[str] = set()
+        self._beyond: set[str] = set()  #: UUIDs that come after --max-moves
         self._update = terms.update
         # Moves that the simulator refused: (server, how, destination) -> why.
         self._forbidden: dict[tuple[str, movable.MoveKind, str], str] = {}

@@ -54,7 +54,6 @@ class Collection:
         self.collector = rendering.Collector(time.time)
         self.registry = prometheus_client.CollectorRegistry()
         self.registry.register(self.collector)
-        #: ``records.late_failures`` where Nova's databases are read.
         self.late_failures: Callable = lambda: ({}, [])
         if parsed_args.source is not None:
             self._read = lambda: source.load(
