@@ -389,7 +389,7 @@ def _pinned_cells(context, hosts: Collection[str],
     """Return (host, server, NUMA cells) of the servers on some hosts.
 
     A server whose record cannot be read counts as without any. So does one
-    that is deleted: Nova frees its CPUs before its allocation, its row last.
+    that Nova has marked as deleted before it frees CPUs, allocation and row.
     """
     table = models.Instance.__table__
     extra = models.InstanceExtra.__table__

@@ -14,6 +14,7 @@ import stat
 import sys
 import typing as ty
 
+from nfv_sched.base import files
 from nfv_sched.ops.cli import errors
 
 STDOUT = '-'
@@ -66,11 +67,8 @@ def target(path: str) -> str:
     :raises WriteError: if it is not a regular file, or behind a link of
         another user; links to folders may also belong to root
     """
-    try:
+    with files.naming(path, WriteError):
         return _target(path)
-    except (OSError, ValueError) as exc:
-        raise WriteError(
-            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
 
 
 def _target(path: str) -> str:

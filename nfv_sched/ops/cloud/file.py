@@ -79,13 +79,12 @@ def load(path: str, content: bytes | None = None) -> snapshot.Cloud:
         data = files.parse_json(
             files.read(path) if content is None
             else files.unpack(io.BufferedReader(io.BytesIO(content))))
-    except files.FileLimitError as exc:
-        raise FileError(f'{path}: {exc}') from exc
+    except (files.FileLimitError, OSError) as exc:
+        raise FileError(
+            f'{path}: {getattr(exc, "strerror", None) or exc}') from exc
     except (EOFError, zlib.error) as exc:
         reason = 'it is cut off' if isinstance(exc, EOFError) else exc
         raise FileError(f'{path}: damaged gzip file: {reason}') from exc
-    except OSError as exc:
-        raise FileError(f'{path}: {exc.strerror or exc}') from exc
     except RecursionError as exc:
         raise NotASnapshotError(path, 'nested too deeply') from exc
     except ValueError as exc:

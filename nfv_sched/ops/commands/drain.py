@@ -69,9 +69,8 @@ class DrainHost(planning.MovePlanCommand):
 
     def check(self, parsed_args: argparse.Namespace) -> None:
         arguments.check_host_groups(parsed_args)
-        if parsed_args.max_moves and (
-                parsed_args.make_room or parsed_args.shelve
-                or _has_rounds(parsed_args)):
+        if parsed_args.max_moves and (parsed_args.make_room or (
+                parsed_args.shelve or _has_rounds(parsed_args))):
             raise errors.UsageError('--max-moves is for one host, without '
                                     '--make-room and --shelve')
         if _has_rounds(parsed_args):

@@ -270,10 +270,8 @@ class MovePlanCommand(plan_execution.RunMixin, PlanCommand):
             self._run_code = self.carry_out(parsed_args, self._saved)
         elif parsed_args.save is not None and (
                 parsed_args.formatter == base.TABLE):
-            words = ['--dry-run']
-            if source.is_file(parsed_args.source) and not getattr(
-                    parsed_args, 'os_cloud', None):
-                words += ['--from', parsed_args.source]
+            words = ['--dry-run'] + ['--from', parsed_args.source] * (
+                self.migrates and source.is_file(parsed_args.source))
             self.print_line(f'Saved: {parsed_args.save}. To check it: '
                             + self._run_command(parsed_args, 1, *words))
         return code

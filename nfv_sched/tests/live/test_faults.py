@@ -392,13 +392,16 @@ class BurstTest(FaultTestCase):
             process.start()
         self.admin.compute.disable_service(self.wait_until(
             lambda: self.compute_service(host), 60, f'{host} is known'))
-        process.wait_ready()
-        schema.discover_hosts(self.bed.layout)
-        self.bed.hosts = hosts
-        self.limit_each(self.slots)
-        self.admin.compute.enable_service(self.compute_service(host))
+        try:
+            process.wait_ready()
+            schema.discover_hosts(self.bed.layout)
+            self.bed.hosts = hosts
+            self.limit_each(self.slots)
+        finally:
+            self.admin.compute.enable_service(self.compute_service(host))
 
     def test_host_added(self):
+        """While guests are created, or soon after; it is filled later."""
         hosts = self.bed.hosts
         self.addCleanup(self.add, base.BOTH, hosts)
         self.remove(base.BOTH)

@@ -5,6 +5,7 @@ import collections
 from concurrent import futures
 import signal
 import subprocess
+import threading
 import time
 
 from nfv_sched.tests.live import base
@@ -155,6 +156,9 @@ class RearrangeTest(test_tools.ToolsTestCase, test_faults.FaultTestCase):
                 env=self.bed.layout.account(), text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             said = ''
+            timer = threading.Timer(300, process.kill)
+            timer.start()
+            self.addCleanup(timer.cancel)
             for line in process.stdout:
                 said += line
                 if number and said.count(': begins') == 2:

@@ -189,7 +189,8 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
         yield Site(
             whole, host, titles[host.uuid], here,
             tuple(server for server in here
-                  if server.task is None and server.uuid not in moving),
+                  if server.task is None and server.state != 'deleted'
+                  and server.uuid not in moving),
             tuple(moves.get(host.name, ())), aggregates[host.name])
 
 

@@ -220,13 +220,14 @@ def reserve(site: hosts.Site) -> hosts.Findings:
 def networks(site: hosts.Site) -> hosts.Findings:
     """Find more than the carrier-grade guide allows, where DHCP is served."""
     cloud = site.whole.cloud
-    served = [uuid for agent in cloud.network_agents or () if (
-        agent.kind == snapshot.DHCP and agent.host == site.host.name)
-        for uuid in agent.serves]
-    if not served:
+    by_host = {agent.host: agent.serves for agent in cloud.network_agents or ()
+               if agent.kind == snapshot.DHCP and agent.serves}
+    if not (served := by_host.get(site.host.name)):
         return
     subnets = {each.id: each.subnets for each in cloud.network_services}
-    for where, ids, most in (('here', served, 250), ('in all', subnets, 850)):
+    first = next(each for each in cloud.hosts if each.name in by_host)
+    for where, ids, most in (('here', served, 250), (
+            'in all', subnets if first is site.host else (), 850)):
         if (count := sum(subnets.get(uuid, 0) for uuid in ids)) > most:
             yield site.finding(
                 values.SUBNETS, f'{count} subnets {where}, more than {most}')
@@ -234,9 +235,8 @@ def networks(site: hosts.Site) -> hosts.Findings:
                                 for port in server.ports or ())
     for uuid in served:
         if ports[uuid] > 1024:
-            yield site.finding(
-                values.ADDRESSES, f'network {uuid} has {ports[uuid]} ports of '
-                'servers, more than 1024')
+            yield site.finding(values.ADDRESSES, f'{ports[uuid]} ports of '
+                               f'servers in network {uuid}, more than 1024')
 
 
 def pages(site: hosts.Site) -> hosts.Findings:

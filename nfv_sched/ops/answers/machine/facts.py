@@ -98,7 +98,7 @@ def machine(facts: Facts) -> values.Machine:
         raise values.MachineError(
             'NUMA nodes and sibling threads of the CPUs are not known'
             + (f', as {facts.unusable}' if facts.unusable else '') +
-            f'; give what "{LSCPU}" prints there by --facts')
+            f'; give what "{LSCPU}" prints there by a further --facts')
     cores = _cores(facts)
     memory, even = _memory(facts, sorted(cores))
     return values.Machine(

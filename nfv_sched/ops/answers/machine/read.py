@@ -190,13 +190,15 @@ def _tripleo(text: str, path: str) -> values.TripleORole:
                             for each in data if isinstance(each, dict)}}
     usual = _part(data, _DEFAULTS) if isinstance(data, dict) else {}
     roles = {name: role for name, role in usual.items()
-             if isinstance(role, dict) and _PINNED in role}
-    if len(roles) != 1 and (roles or _PINNED not in usual):
-        raise values.MachineError(
-            f'has {_PINNED} of {strings.count(len(roles), "role")}, not of '
-            f'one{": " * bool(roles)}{strings.some(roles)}')
+             if isinstance(role, dict) and _PINNED in role} or {
+        name: role for name, role in usual.items() if isinstance(role, dict)
+        and any(str(each).startswith('Ovs') for each in role)}
     # Those of a role go before those of all.
-    parameters = {**usual, **dict(*roles.values())}
+    parameters = {**usual, **dict(*roles.values())} if len(roles) < 2 else {}
+    if not _text(parameters, _PINNED):
+        raise values.MachineError(
+            f'needs one role with {_PINNED}, not '
+            f'{strings.some(roles) or "none"}')
     cpus = {function: facts.cpu_list(_text(parameters, name), name)
             for function, name in (
                 ('guests', _PINNED), ('switch', 'OvsPmdCoreList'),

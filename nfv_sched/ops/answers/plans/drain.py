@@ -140,8 +140,7 @@ def _possible_moves(
 ) -> tuple[dict[str, ty.Any], snapshot.Cloud]:
     """Find moves off hosts that the simulator makes.
 
-    :returns: (what each such plan says of them, by field; the cloud after the
-        moves)
+    :returns: (fields that each such plan has of them, the cloud after them)
     """
     reasons: list[str] = []
     until = time.monotonic() + terms.seconds

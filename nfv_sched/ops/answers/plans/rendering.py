@@ -154,7 +154,8 @@ def _drain_headline(plan: document.Drain) -> str:
     if plan.making_room:
         headline += (f' {strings.count(len(plan.making_room), "move")} on '
                      'other hosts to make room.')
-    return headline + _most_text(plan, 'move')
+    return headline + (
+        '' if plan.options.max_moves else _most_text(plan, 'move'))
 
 
 def _most_text(plan: document.Drain | document.Evacuation, verb: str) -> str:

@@ -98,13 +98,14 @@ def switch_cores(machine: values.Machine,
 def _as_in(role: values.TripleORole, machine: values.Machine) -> Assignment:
     lists = {SWITCH: role.switch, SHARED: role.shared, GUESTS: role.guests}
     counts = collections.Counter(itertools.chain(*lists.values()))
-    rest = machine.cpus - counts.keys()
     if wrong := {cpu for cpu, count in counts.items()
                  if count > 1 or cpu not in machine.cpus}:
         raise choices.ProfileError(
             f'CPU {cpu_spec.to_text(wrong)} of the TripleO role is in two '
             'lists, or not online here')
-    lists |= {PLATFORM: rest or role.shared, CEPH: frozenset()}
+    if not (platform := machine.cpus - counts.keys() or role.shared):
+        raise choices.ProfileError('the TripleO role leaves the host no CPU')
+    lists |= {PLATFORM: platform, CEPH: frozenset()}
     return {node.number: {
         function: tuple(sorted(node.cpus & lists[function]))
         for function in FUNCTIONS} for node in machine.nodes}

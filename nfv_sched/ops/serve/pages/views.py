@@ -62,8 +62,8 @@ _COMMANDS = {
 _DRAIN = ('host', 'drain', f'--seconds={TRY_SECONDS:.0f}', '--')
 
 _CAPACITY_COLUMNS = ('Flavor', 'Fits', 'Placement capacity',
-                     'Hosts with capacity', 'Lost capacity by cause',
-                     'Ports', 'Ports from', 'Not known')
+                     'Hosts with capacity', 'Lost capacity by cause', 'Ports',
+                     'Not known')
 _SERVER_COLUMNS = ('Server', 'Host', 'State', 'Flavor', 'UUID')
 _FINDING_COLUMNS = ('Host', 'Server', 'Kind', 'Finding', 'Since', 'What to do')
 _AGENT_COLUMNS = ('Host', 'Kind', 'In use', 'Services', 'Services after',

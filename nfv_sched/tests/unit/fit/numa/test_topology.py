@@ -65,7 +65,7 @@ class TestHostCell(base.TestCase):
         cells = [host_cell(**fields) for fields in (
             *({'pinned_cpus': cpus} for cpus in (
                 set(), {5}, {6}, {5, 6}, {6, 7})),
-            {'pcpuset': {0, 1, 2, 4}}, {'siblings': []}, {'mempages': []})]
+            {'cpuset': {5, 6, 7}}, {'siblings': []}, {'mempages': []})]
         self.assertEqual(len(cells), len({cell.state for cell in cells}))
 
     def test_emptied(self):

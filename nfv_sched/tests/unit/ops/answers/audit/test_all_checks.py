@@ -313,6 +313,16 @@ class InFlightTest(base.TestCase):
                     or found.kind not in (values.UNKNOWN_GUEST,
                                           values.LEDGER)])
 
+    def test_deleted(self):
+        """Its allocation is gone first, then its row."""
+        cloud = clouds.sound()
+        for server in cloud.servers:
+            if server.state != 'resized':
+                self.assertLessEqual({
+                    found.kind for found in all_checks.findings(self.moved(
+                        cloud, server, state='deleted', allocations={}))
+                }, {values.UNKNOWN_GUEST, values.LEDGER})
+
     def test_live_migration(self):
         """What the target has claimed already is no unknown guest's."""
         before, _ = clouds.after([
