@@ -230,8 +230,7 @@ def check_host_groups(parsed_args: argparse.Namespace) -> None:
 def add_relax(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--relax', action='store_true',
-        help='say which policies, one or two, keep a server that no host '
-             'takes')
+        help='say which policies, one or two, keep a server there')
 
 
 def add_seconds(parser: argparse.ArgumentParser) -> None:

@@ -42,7 +42,7 @@ class MovableTest(base.TestCase):
              'Nova shelves no server with a TPM',
              'its memory is encrypted',
              'it has PCI devices of an alias that is not live_migratable',
-             'as --avoid says', 'as --live-only says',
+             'as --avoid says', 'as --live-only says', 'as --max-moves says',
              'a live migration would detach its VFs',
              'a live migration would lose its limits (bug 2153425)',
              'x{}', 'live to x{}'],
