@@ -68,47 +68,43 @@ def target(path: str) -> str:
         another user; links to folders may also belong to root
     """
     with files.naming(path, WriteError):
-        return _target(path)
-
-
-def _target(path: str) -> str:
-    links = 0
-    if not os.path.basename(path) or is_stdout(path):
-        raise ValueError('not a regular file')
-    rest = os.path.abspath(path).split(os.sep)[1:]
-    resolved = os.sep
-    while rest:
-        part = rest.pop(0)
-        if part in ('', os.curdir):
-            continue
-        if part == os.pardir:
-            resolved = os.path.dirname(resolved)
-            continue
-        here = os.path.join(resolved, part)
-        try:
-            status = os.lstat(here)
-        except FileNotFoundError:
-            if os.path.exists(path):  # a pipe in /proc/self/fd
-                raise ValueError('not a regular file') from None
-            # Opening the folder fails if there is more to come.
-            return os.path.join(here, *rest)
-        if not stat.S_ISLNK(status.st_mode):
-            resolved = here
-            continue
-        links += 1
-        # The last link of a path may itself lead to a path of several parts.
-        last = not any(rest)
-        if status.st_uid != os.geteuid() and (last or status.st_uid != 0):
-            raise ValueError(f'{here} is a symbolic link of another user')
-        if links > _MOST_LINKS:
-            raise ValueError('too many symbolic links')
-        goal = os.readlink(here)
-        if goal.startswith(os.sep):
-            resolved = os.sep
-        rest = goal.split(os.sep) + rest
-    if not stat.S_ISREG(os.lstat(resolved).st_mode):
-        raise ValueError('not a regular file')
-    return resolved
+        links = 0
+        if not os.path.basename(path) or is_stdout(path):
+            raise ValueError('not a regular file')
+        rest = os.path.abspath(path).split(os.sep)[1:]
+        resolved = os.sep
+        while rest:
+            part = rest.pop(0)
+            if part in ('', os.curdir):
+                continue
+            if part == os.pardir:
+                resolved = os.path.dirname(resolved)
+                continue
+            here = os.path.join(resolved, part)
+            try:
+                status = os.lstat(here)
+            except FileNotFoundError:
+                if os.path.exists(path):  # a pipe in /proc/self/fd
+                    raise ValueError('not a regular file') from None
+                # Opening the folder fails if there is more to come.
+                return os.path.join(here, *rest)
+            if not stat.S_ISLNK(status.st_mode):
+                resolved = here
+                continue
+            links += 1
+            # The last link may itself lead to a path of several parts.
+            last = not any(rest)
+            if status.st_uid != os.geteuid() and (last or status.st_uid != 0):
+                raise ValueError(f'{here} is a symbolic link of another user')
+            if links > _MOST_LINKS:
+                raise ValueError('too many symbolic links')
+            goal = os.readlink(here)
+            if goal.startswith(os.sep):
+                resolved = os.sep
+            rest = goal.split(os.sep) + rest
+        if not stat.S_ISREG(os.lstat(resolved).st_mode):
+            raise ValueError('not a regular file')
+        return resolved
 
 
 def _write_and_rename(directory: int, name: str,
