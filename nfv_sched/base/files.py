@@ -65,8 +65,8 @@ def limited(mebibytes: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def naming(path: str, error: type[Exception]) -> Iterator[None]:
-    """Make errors of reading a file, and ``error`` itself, name its path."""
+def naming(what: str, error: type[Exception]) -> Iterator[None]:
+    """Raise errors of reading as ``error``, after a path or what was read."""
     try:
         yield
     except (error, OSError, EOFError, ValueError, RecursionError,
@@ -75,7 +75,7 @@ def naming(path: str, error: type[Exception]) -> Iterator[None]:
             'is not valid UTF-8' if isinstance(exc, UnicodeDecodeError) else
             'nested too deeply' if isinstance(exc, RecursionError) else
             ' '.join(str(exc).split()))
-        raise error(f'{path}: {reason}') from exc
+        raise error(f'{what}: {reason}') from exc
 
 
 def max_items() -> int:

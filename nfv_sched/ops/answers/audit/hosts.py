@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pair each host with the servers that are on it, or may be."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import collections
+from collections.abc import Collection, Iterator, Mapping, Sequence
 import dataclasses
 import functools
 import shlex
@@ -155,6 +156,9 @@ class _Whole:
     busy: bool
     #: UUIDs of servers and migrations that could not be read
     unread: frozenset[str]
+    #: name of a host -> UUIDs of networks for which it serves DHCP, if any
+    served: Mapping[str, Collection[str]]
+    ports: Mapping[str, int]  #: network -> number of ports of servers
 
 
 def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
@@ -171,7 +175,11 @@ def sites(cloud: snapshot.Cloud) -> Iterator[Site]:
             for host in cloud.hosts for provider in host.providers),
         any(server.state == snapshot.RESIZED or server.task is not None
             for server in cloud.servers),
-        cloud.unread(_Kind.SERVER, _Kind.MIGRATION))
+        cloud.unread(_Kind.SERVER, _Kind.MIGRATION),
+        {agent.host: agent.serves for agent in cloud.network_agents or ()
+         if agent.kind == snapshot.DHCP and agent.serves},
+        collections.Counter(port.network for server in cloud.servers
+                            for port in server.ports or ()))
     servers = view.by_host(cloud)
     titles = view.titles(cloud.hosts)
     aggregates = scenario.aggregates_by_host(cloud.aggregates)

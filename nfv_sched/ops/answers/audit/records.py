@@ -6,8 +6,6 @@ servers is computed and compared with the usage that the host reports; and
 vCPUs and memory that are not confined as they should be are found.
 """
 
-import collections
-
 from nfv_sched.base import cpu_spec
 from nfv_sched.base import strings
 from nfv_sched.fit import occupancy
@@ -219,9 +217,7 @@ def reserve(site: hosts.Site) -> hosts.Findings:
 
 def networks(site: hosts.Site) -> hosts.Findings:
     """Find more than the carrier-grade guide allows, where DHCP is served."""
-    cloud = site.whole.cloud
-    by_host = {agent.host: agent.serves for agent in cloud.network_agents or ()
-               if agent.kind == snapshot.DHCP and agent.serves}
+    cloud, by_host = site.whole.cloud, site.whole.served
     if not (served := by_host.get(site.host.name)):
         return
     subnets = {each.id: each.subnets for each in cloud.network_services}
@@ -231,12 +227,10 @@ def networks(site: hosts.Site) -> hosts.Findings:
         if (count := sum(subnets.get(uuid, 0) for uuid in ids)) > most:
             yield site.finding(
                 values.SUBNETS, f'{count} subnets {where}, more than {most}')
-    ports = collections.Counter(port.network for server in cloud.servers
-                                for port in server.ports or ())
     for uuid in served:
-        if ports[uuid] > 1024:
-            yield site.finding(values.ADDRESSES, f'{ports[uuid]} ports of '
-                               f'servers in network {uuid}, more than 1024')
+        if (ports := site.whole.ports[uuid]) > 1024:
+            yield site.finding(values.ADDRESSES, f'{ports} ports of servers '
+                               f'in network {uuid}, more than 1024')
 
 
 def pages(site: hosts.Site) -> hosts.Findings:

@@ -56,7 +56,8 @@ class OptionDifferences:
     #: whether there is a profile to compare with: not if it depends on the
     #: cores of CPUs that Nova has switched off
     compares: bool = True
-    #: deviations of the machine and its profile from the guides
+    #: deviations of the machine and its profile from the guides; none if
+    #: CPUs are switched off, as their cores are not known
     warnings: tuple[document.ProfileWarning, ...] = ()
 
 
@@ -121,7 +122,7 @@ def compare(paths: Sequence[str], chosen: choices.Choices,
     return OptionDifferences(
         start_errors=start_errors, powered_down=tuple(sorted(down)),
         compares=compares, differences=wrong + (differing if compares else ()),
-        warnings=host_profile.warnings if host_profile and compares else ())
+        warnings=host_profile.warnings if host_profile and not down else ())
 
 
 def _power_up(machine: values.Machine, cpus: frozenset[int]) -> values.Machine:
@@ -134,9 +135,7 @@ def _power_up(machine: values.Machine, cpus: frozenset[int]) -> values.Machine:
     usual = next((node.number for node in machine.nodes if node.cores), None)
     places = {cpu: node if (node := machine.offline[cpu]) in numbers else usual
               for cpu in cpus}
-    return dataclasses.replace(machine, offline={
-        cpu: node for cpu, node in machine.offline.items() if cpu not in cpus
-    }, nodes=tuple([
+    return dataclasses.replace(machine, nodes=tuple([
         dataclasses.replace(node, cores=tuple(sorted((*node.cores, *(
             values.Core(cpus=(cpu,)) for cpu, place in places.items()
             if place == node.number)), key=lambda core: core.cpus)))

@@ -3,7 +3,7 @@
 
 Functions get whole cores, those with the lowest CPUs first, so that sibling
 threads stay together: platform, virtual switch, Ceph OSDs, shared vCPUs, and
-the rest for pinned servers.
+the rest for pinned servers.  A TripleO role has its own lists.
 """
 
 import collections

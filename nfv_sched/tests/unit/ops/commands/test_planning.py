@@ -68,6 +68,13 @@ class PlanningTest(base.CommandTestCase, running.RunningTestCase):
         self.assertIn('How long it takes is not known', self.shown(
             'host', 'drain', 'one', *speed))
 
+    def test_save_of_agents(self):
+        """Their moves are not tried in a file."""
+        _status, out, _err = self.run_command(
+            'agent', 'rebalance', '--from', 'network-nodes', '--save',
+            self.in_folder('plan.json'))
+        self.assertTrue(out.endswith('plan.json --dry-run\n'), out)
+
     def test_usage(self):
         self.save_cloud(self.running('a p1 one'))
         for *args, text in (

@@ -323,6 +323,21 @@ class InFlightTest(base.TestCase):
                         cloud, server, state='deleted', allocations={}))
                 }, {values.UNKNOWN_GUEST, values.LEDGER})
 
+    def test_subnets_in_all(self):
+        """Said once, of the first host with DHCP."""
+        cloud = clouds.sound()
+        names = [host.name for host in cloud.hosts[1:]]
+        each = 850 // len(names) + 1
+        self.assertLess(each, 250)
+        found, = all_checks.findings(dataclasses.replace(
+            cloud, network_agents=tuple([snapshot.NetworkAgent(
+                id=name, kind=snapshot.DHCP, host=name, serves=(name,))
+                for name in names]),
+            network_services=tuple([snapshot.NetworkService(
+                id=name, kind=snapshot.DHCP, subnets=each)
+                for name in names])))
+        self.assertEqual((values.SUBNETS, names[0]), (found.kind, found.host))
+
     def test_live_migration(self):
         """What the target has claimed already is no unknown guest's."""
         before, _ = clouds.after([

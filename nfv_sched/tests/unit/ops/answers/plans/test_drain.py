@@ -104,6 +104,7 @@ class DrainTest(running.RunningTestCase):
             self.assertEqual(moves[:most], self.found.moves)
             self.assertEqual((True, min(most, 2)),
                              (self.found.exact, self.found.bound))
+            self.assertNotIn('No other', rendering.drain_text(self.found)[0])
             beyond = {move.name for move in moves[most:]}
             for name, outcome in found.items():
                 self.assertEqual(

@@ -597,6 +597,8 @@ class PowerTest(ProfileTestCase):
             return
         self.assertEqual(down, set(found.powered_down))
         self.assertEqual(expected.start_errors, found.start_errors)
+        self.assertEqual(
+            () if down else expected.warnings, found.warnings)
         if found.compares:
             self.assertEqual(expected.differences, found.differences)
 
